@@ -180,10 +180,6 @@ def element_bytes(element_type: Attribute) -> int:
 ROW_ALIGNMENT = 32
 """Bytes to which the rows of a tile in L1 and UB are padded (Ascend 910: UB and L1 blocks of 32 B)."""
 
-FRACTAL = 16
-"""Side of a cube fractal: matrix tiles in L0A, L0B and L0C are padded to multiples of it."""
-
-
 def tile_strides(shape: Sequence[int], element_size: int) -> tuple[int, ...]:
     """Element strides of a tile in L1 or UB: row-major, the innermost dimension padded to 32 B.
 
@@ -200,11 +196,11 @@ def tile_strides(shape: Sequence[int], element_size: int) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def matrix_strides(shape: Sequence[int], row_dims: int) -> tuple[int, ...]:
+def matrix_strides(shape: Sequence[int], row_dims: int, fractal: int) -> tuple[int, ...]:
     """Element strides of a matrix tile in L0C: rows are the first `row_dims` dimensions, flattened, columns the rest;
-    the columns are padded to a multiple of 16.
+    the columns are padded to a multiple of `fractal`, the side of a step of the cube.
 
-    >>> matrix_strides((2, 3, 20), 2)
+    >>> matrix_strides((2, 3, 20), 2, 16)
     (96, 32, 1)
     """
     columns = 1
@@ -212,17 +208,18 @@ def matrix_strides(shape: Sequence[int], row_dims: int) -> tuple[int, ...]:
     for extent in reversed(shape[row_dims:]):
         strides.append(columns)
         columns *= extent
-    pitch = -(-columns // FRACTAL) * FRACTAL
+    pitch = -(-columns // fractal) * fractal
     for extent in reversed(shape[:row_dims]):
         strides.append(pitch)
         pitch *= extent
     return tuple(reversed(strides))
 
 
-def tile_bytes(type_: Attribute, row_dims: int = 1) -> int:
+def tile_bytes(type_: Attribute, row_dims: int, fractal: int) -> int:
     """Bytes that one copy of a tile takes in its space, padding included, a multiple of the space's alignment.
 
-    In L0A, L0B and L0C a tile is a matrix whose rows are its first `row_dims` dimensions; both sides are padded to 16.
+    In L0A, L0B and L0C a tile is a matrix whose rows are its first `row_dims` dimensions; both sides are padded to
+    `fractal`, the side of a step of the cube.
     """
     tile = cast("TileType", type_)
     shape, size = tile.get_shape(), element_bytes(tile.get_element_type())
@@ -233,8 +230,8 @@ def tile_bytes(type_: Attribute, row_dims: int = 1) -> int:
             rows *= extent
         for extent in shape[row_dims:]:
             columns *= extent
-        padded = -(-rows // FRACTAL) * FRACTAL * (-(-columns // FRACTAL) * FRACTAL)
-        return -(-padded * size // 512) * 512
+        padded = -(-rows // fractal) * fractal * (-(-columns // fractal) * fractal)
+        return -(-padded * size // ROW_ALIGNMENT) * ROW_ALIGNMENT
     strides = tile_strides(shape, size)
     elements = strides[0] * shape[0] if shape else 1
     return -(-elements * size // ROW_ALIGNMENT) * ROW_ALIGNMENT
@@ -332,7 +329,9 @@ class KernelOp(IRDLOperation):
         args = self.body.block.args
         for i, arg in enumerate(args):
             if not isinstance(arg.type, MemRefType) or space_of(arg.type) is not Space.GM:
-                raise VerifyException(f"argument {i} of a kernel must be a memref in #tile.space<gm>, got {arg.type}")
+                raise VerifyException(
+                    f"argument {i} of a kernel must be a memref in #tile.space<gm>, got {arg.type}"
+                )
         if not 0 < self.outputs <= len(args):
             raise VerifyException(f"{self.outputs} outputs, but the kernel has {len(args)} arguments")
         last = self.body.block.last_op
@@ -375,7 +374,9 @@ def check_map(map_: AffineMap, indices: int, tile_rank: int, memory_rank: int, w
             f"{what}: the map must take {indices} loop indices and {tile_rank} tile dimensions, it takes {map_.num_dims}"
         )
     if len(map_.results) != memory_rank:
-        raise VerifyException(f"{what}: the map gives {len(map_.results)} coordinates, the memory has rank {memory_rank}")
+        raise VerifyException(
+            f"{what}: the map gives {len(map_.results)} coordinates, the memory has rank {memory_rank}"
+        )
 
 
 @irdl_op_definition
@@ -443,7 +444,9 @@ class LoadOp(IRDLOperation):
             op = cls(source_value, indices, map_, parser.parse_type(), None, pad)
         else:
             parser.parse_punctuation(",")
-            op = cls(source_value, indices, map_, None, parser.resolve_operand(dest, parser.parse_type()), pad)
+            op = cls(
+                source_value, indices, map_, None, parser.resolve_operand(dest, parser.parse_type()), pad
+            )
         op.attributes |= attributes
         return op
 
@@ -473,7 +476,11 @@ class LoadOp(IRDLOperation):
         if source.get_element_type() != tile.get_element_type():
             raise VerifyException(f"tile.load keeps the element type, got {source} and {tile}")
         check_map(self.map.data, len(self.indices), len(tile.get_shape()), len(source.get_shape()), self.name)
-        if (src := space_of(source)) is not None and (dst := space_of(tile)) is not None and (src, dst) not in LOADS:
+        if (
+            (src := space_of(source)) is not None
+            and (dst := space_of(tile)) is not None
+            and (src, dst) not in LOADS
+        ):
             raise VerifyException(f"there is no path from {src} to {dst}")
 
 
@@ -613,10 +620,9 @@ class AllocOp(IRDLOperation):
         """How many copies the buffer has."""
         return 1 if self.slots is None else self.slots.value.data
 
-    @property
-    def slot_bytes(self) -> int:
-        """Bytes of one copy, padding included."""
-        return tile_bytes(self.buffer.type, 1 if self.rows is None else self.rows.value.data)
+    def slot_bytes(self, fractal: int) -> int:
+        """Bytes of one copy, padding included; `fractal` is the side of a step of the target's cube."""
+        return tile_bytes(self.buffer.type, 1 if self.rows is None else self.rows.value.data, fractal)
 
     def verify_(self) -> None:
         if space_of(self.buffer.type) in (None, Space.GM):
@@ -652,7 +658,9 @@ class SlotOp(IRDLOperation):
             index = parser.parse_unresolved_operand()
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
-        op = cls(parser.resolve_operand(buffer, parser.parse_type()), parser.resolve_operand(index, IndexType()))
+        op = cls(
+            parser.resolve_operand(buffer, parser.parse_type()), parser.resolve_operand(index, IndexType())
+        )
         op.attributes |= attributes
         return op
 
@@ -675,4 +683,3 @@ Tile = Dialect(
     [ReturnOp, KernelOp, LaunchOp, LoadOp, StoreOp, AllocOp, SlotOp],
     [SpaceAttr, ScheduleAttr],
 )
-

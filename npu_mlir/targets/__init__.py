@@ -1,0 +1,1 @@
+"""Machine descriptions: one frozen dataclass, one TOML file per machine."""

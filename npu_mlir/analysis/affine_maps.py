@@ -1,0 +1,93 @@
+"""Affine maps as plain numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+    AffineMap,
+    AffineSymExpr,
+)
+
+
+class Linear(NamedTuple):
+    """The expression `sum(coefficients[d] * d) + constant` over the dims of a map."""
+
+    coefficients: tuple[int, ...]
+    constant: int
+
+    def dim(self) -> int | None:
+        """The dim that the expression is, None when it is not a plain dim."""
+        used = self.dims()
+        return used[0] if not self.constant and len(used) == 1 and self.coefficients[used[0]] == 1 else None
+
+    def dims(self) -> list[int]:
+        """The dims that the expression depends on."""
+        return [d for d, c in enumerate(self.coefficients) if c]
+
+
+def linear(expr: AffineExpr, num_dims: int) -> Linear | None:
+    """The expression as coefficients, None when it has a symbol, `floordiv`, `ceildiv` or `mod`."""
+    match expr:
+        case AffineConstantExpr():
+            return Linear((0,) * num_dims, expr.value)
+        case AffineDimExpr():
+            return Linear(tuple(int(d == expr.position) for d in range(num_dims)), 0)
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Add):
+            lhs, rhs = linear(expr.lhs, num_dims), linear(expr.rhs, num_dims)
+            if lhs is None or rhs is None:
+                return None
+            sums = tuple(a + b for a, b in zip(lhs.coefficients, rhs.coefficients, strict=True))
+            return Linear(sums, lhs.constant + rhs.constant)
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mul):
+            lhs, rhs = linear(expr.lhs, num_dims), linear(expr.rhs, num_dims)
+            if lhs is None or rhs is None or (lhs.dims() and rhs.dims()):
+                return None
+            factor, other = (lhs.constant, rhs) if not lhs.dims() else (rhs.constant, lhs)
+            return Linear(tuple(c * factor for c in other.coefficients), other.constant * factor)
+        case _:
+            return None
+
+
+def linear_map(map_: AffineMap) -> list[Linear] | None:
+    """Each result of the map as coefficients, None when one is not linear."""
+    results = [linear(expr, map_.num_dims) for expr in map_.results]
+    return None if None in results else [r for r in results if r is not None]
+
+
+def projection(map_: AffineMap) -> list[int] | None:
+    """The dims that the results of the map are, None when a result is not a plain dim."""
+    if not all(isinstance(expr, AffineDimExpr) for expr in map_.results):
+        return None
+    return [expr.position for expr in map_.results if isinstance(expr, AffineDimExpr)]
+
+
+_PYTHON = {
+    AffineBinaryOpKind.Add: "({} + {})",
+    AffineBinaryOpKind.Mul: "({} * {})",
+    AffineBinaryOpKind.Mod: "({} % {})",
+    AffineBinaryOpKind.FloorDiv: "({} // {})",
+    AffineBinaryOpKind.CeilDiv: "(-(-{} // {}))",
+}
+
+
+def python_expression(expr: AffineExpr, dims: Sequence[str], symbols: Sequence[str] = ()) -> str:
+    """The expression as Python source, with names for dims and symbols."""
+    match expr:
+        case AffineConstantExpr():
+            return str(expr.value)
+        case AffineDimExpr():
+            return dims[expr.position]
+        case AffineSymExpr():
+            return symbols[expr.position]
+        case AffineBinaryOpExpr():
+            lhs, rhs = (python_expression(e, dims, symbols) for e in (expr.lhs, expr.rhs))
+            return _PYTHON[expr.kind].format(lhs, rhs)
+        case _:
+            raise TypeError(f"unknown affine expression {expr}")

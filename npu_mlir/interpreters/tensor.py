@@ -1,0 +1,171 @@
+"""tensor: values that are never written in place; a result may share the memory of an operand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import tensor
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase
+
+from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
+from npu_mlir.interpreters.framework import Interpreter
+from npu_mlir.interpreters.registry import Results, Step, impl, prepare
+
+DYNAMIC = -(2**63)
+"""What stands in a static list where an operand gives the number."""
+
+
+def mixed(*lists: DenseArrayBase[Any]) -> Callable[[Sequence[int]], tuple[int, ...]]:
+    """A function from the dynamic operands to the static lists, concatenated, with their holes filled."""
+    numbers = [int(n) for attr in lists for n in attr.get_values()]
+    if DYNAMIC not in numbers:
+        fixed = tuple(numbers)
+        return lambda dynamic: fixed
+
+    def fill(dynamic: Sequence[int]) -> tuple[int, ...]:
+        rest = iter(dynamic)
+        return tuple(next(rest) if n == DYNAMIC else n for n in numbers)
+
+    return fill
+
+
+def slices(op: Any) -> Callable[[Sequence[int]], tuple[slice, ...]]:
+    """A function from the dynamic operands of a slice operation to what indexes its source."""
+    numbers = mixed(op.static_offsets, op.static_sizes, op.static_strides)
+    rank = len(op.static_offsets.get_values())
+
+    def window(dynamic: Sequence[int]) -> tuple[slice, ...]:
+        n = numbers(dynamic)
+        return tuple(
+            slice(offset, offset + (size - 1) * stride + 1 if size else offset, stride)
+            for offset, size, stride in zip(n[:rank], n[rank : 2 * rank], n[2 * rank :], strict=True)
+        )
+
+    return window
+
+
+def reassociation_shape(reassociation: ArrayAttr[Any], shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape after the dims of each group are multiplied."""
+    return tuple(int(np.prod([shape[dim.value.data] for dim in group.data])) for group in reassociation.data)
+
+
+@prepare("tensor.empty")
+def empty(interp: Interpreter, op: tensor.EmptyOp) -> Step:
+    """Undefined contents: zeros here, so that runs can be repeated; a read-only array that costs no memory."""
+    dtype, shape = numpy_dtype(op.tensor.type), static_shape(op.tensor.type)
+    if min(shape, default=0) >= 0:
+        value = np.broadcast_to(np.zeros((), dtype), shape)
+        return lambda args: (value,)
+
+    def step(args: Results) -> Results:
+        sizes = iter(args)
+        return (np.zeros([next(sizes) if size < 0 else size for size in shape], dtype),)
+
+    return step
+
+
+@impl("tensor.dim")
+def dim(interp: Interpreter, op: tensor.DimOp, args: Results) -> Results:
+    return (args[0].shape[args[1]],)
+
+
+@impl("tensor.cast")
+def cast(interp: Interpreter, op: tensor.CastOp, args: Results) -> Results:
+    return args
+
+
+@impl("tensor.splat")
+def splat(interp: Interpreter, op: tensor.SplatOp, args: Results) -> Results:
+    type_ = op.result.type
+    sizes = iter(args[1:])
+    shape = [next(sizes) if size < 0 else size for size in type_.get_shape()]
+    return (np.full(shape, args[0], numpy_dtype(type_)),)
+
+
+@impl("tensor.from_elements")
+def from_elements(interp: Interpreter, op: tensor.FromElementsOp, args: Results) -> Results:
+    type_ = op.result.type
+    return (np.array(args, numpy_dtype(type_)).reshape(type_.get_shape()),)
+
+
+@impl("tensor.extract")
+def extract(interp: Interpreter, op: tensor.ExtractOp, args: Results) -> Results:
+    value = args[0][args[1:]]
+    return (int(value),) if isinstance(value, np.integer | np.bool_) else (value,)
+
+
+@impl("tensor.insert")
+def insert(interp: Interpreter, op: tensor.InsertOp, args: Results) -> Results:
+    result = args[1].copy()
+    result[args[2:]] = args[0]
+    return (result,)
+
+
+@prepare("tensor.extract_slice")
+def extract_slice(interp: Interpreter, op: tensor.ExtractSliceOp) -> Step:
+    window = slices(op)
+    shape = static_shape(op.result.type)
+
+    def step(args: Results) -> Results:
+        part = args[0][window(args[1:])]
+        return (part if part.ndim == len(shape) else part.reshape(shape),)
+
+    return step
+
+
+@prepare("tensor.insert_slice")
+def insert_slice(interp: Interpreter, op: tensor.InsertSliceOp) -> Step:
+    window = slices(op)
+
+    def step(args: Results) -> Results:
+        source, dest, *dynamic = args
+        result = dest.copy()
+        part = result[window(dynamic)]
+        part[...] = source.reshape(part.shape)
+        return (result,)
+
+    return step
+
+
+@prepare("tensor.expand_shape")
+def expand_shape(interp: Interpreter, op: tensor.ExpandShapeOp) -> Step:
+    sizes = mixed(op.static_output_shape)
+    return lambda args: (args[0].reshape(sizes(args[1:])),)
+
+
+@impl("tensor.collapse_shape")
+def collapse_shape(interp: Interpreter, op: tensor.CollapseShapeOp, args: Results) -> Results:
+    return (args[0].reshape(reassociation_shape(op.reassociation, args[0].shape)),)
+
+
+@impl("tensor.reshape")
+def reshape(interp: Interpreter, op: tensor.ReshapeOp, args: Results) -> Results:
+    return (args[0].reshape([int(n) for n in args[1]]),)
+
+
+@impl("tensor.concat")
+def concat(interp: Interpreter, op: tensor.ConcatOp, args: Results) -> Results:
+    return (np.concatenate(args, axis=op.dim.value.data),)
+
+
+@prepare("tensor.pad")
+def pad(interp: Interpreter, op: tensor.PadOp) -> Step:
+    """The region is run once for all elements: what it yields may not depend on the position."""
+    sizes = mixed(op.static_low, op.static_high)
+    rank = len(op.static_low.get_values())
+    body = op.region.block
+
+    def step(args: Results) -> Results:
+        source, *dynamic = args
+        n = sizes(dynamic)
+        (value,) = interp.run_block(body, (0,) * rank)
+        shape = [low + size + high for low, size, high in zip(n[:rank], source.shape, n[rank:], strict=True)]
+        result = np.full(shape, value, source.dtype)
+        result[tuple(slice(low, low + size) for low, size in zip(n[:rank], source.shape, strict=True))] = (
+            source
+        )
+        return (result,)
+
+    return step

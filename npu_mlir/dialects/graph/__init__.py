@@ -1,10 +1,11 @@
 """The graph dialect: deep-learning operators on static tensors, with the meaning ONNX gives them.
 
 Every op is pure, has one result, infers its result's type from its operands and properties, and has a NumPy
-reference function in `npu_mlir.interpreters.graph`. Small constants are `arith.constant`, large ones `graph.weight`.
+reference function in `npu_mlir.interpreters.graph`. Small constants are `arith.constant`, large ones
+`graph.weight`.
 """
 
-from xdsl.ir import Dialect
+from xdsl.ir import Dialect, Operation
 
 from npu_mlir.dialects.graph.attributes import Layout, LayoutAttr, ReduceKind, ReduceKindAttr
 from npu_mlir.dialects.graph.base import LOCATION, GraphOp, element_of, location_of, shape_of
@@ -68,7 +69,7 @@ from npu_mlir.dialects.graph.normalization import (
 from npu_mlir.dialects.graph.weight import WeightOp
 from npu_mlir.dialects.graph.window import AvgPoolOp, GlobalAvgPoolOp, GlobalMaxPoolOp, MaxPoolOp, PoolOp
 
-OPS = [
+OPS: list[type[Operation]] = [
     AbsOp,
     AddOp,
     AvgPoolOp,
@@ -130,19 +131,72 @@ Graph = Dialect("graph", OPS, [LayoutAttr, ReduceKindAttr])
 __all__ = [
     "LOCATION",
     "OPS",
+    "AbsOp",
+    "AddOp",
+    "AvgPoolOp",
+    "BatchNormOp",
     "BinaryOp",
+    "CastOp",
+    "CeilOp",
+    "ClipOp",
     "CompareOp",
+    "ConcatOp",
+    "ConvOp",
+    "DivOp",
     "ElementwiseOp",
+    "EqualOp",
+    "ErfOp",
+    "ExpOp",
+    "ExpandOp",
+    "FloorOp",
+    "GatherOp",
+    "GemmOp",
+    "GlobalAvgPoolOp",
+    "GlobalMaxPoolOp",
     "Graph",
     "GraphOp",
+    "GreaterOp",
+    "GreaterOrEqualOp",
+    "HardSigmoidOp",
+    "LayerNormOp",
     "Layout",
     "LayoutAttr",
+    "LeakyReluOp",
+    "LessOp",
+    "LessOrEqualOp",
+    "LogOp",
+    "LogSoftmaxOp",
+    "LogicalAndOp",
+    "LogicalNotOp",
+    "LogicalOrOp",
+    "LogicalXorOp",
+    "MatmulOp",
+    "MaxPoolOp",
+    "MaximumOp",
+    "MinimumOp",
+    "MulOp",
+    "NegOp",
+    "PReluOp",
+    "PadOp",
     "PoolOp",
+    "PowOp",
+    "ReciprocalOp",
     "ReduceKind",
     "ReduceKindAttr",
+    "ReduceOp",
+    "ReluOp",
+    "ReshapeOp",
+    "SigmoidOp",
+    "SliceOp",
+    "SoftmaxOp",
+    "SqrtOp",
+    "SubOp",
+    "TanhOp",
+    "TransposeOp",
     "UnaryOp",
+    "WeightOp",
+    "WhereOp",
     "element_of",
     "location_of",
     "shape_of",
-    *(op.__name__ for op in OPS),
 ]

@@ -31,7 +31,8 @@ class ConvOp(GraphOp):
     """
     Convolution over any number of spatial dimensions, with zero padding; pads are all begins, then all ends.
 
-    Layout NCHW takes OIHW weights (output channels, input channels of a group, window), NHWC takes HWIO weights.
+    Layout NCHW takes OIHW weights (output channels, input channels of a group, window), NHWC takes HWIO
+    weights.
 
     ```mlir
     %0 = graph.conv %x, %w, %b strides [2, 2] pads [1, 1, 1, 1] dilations [1, 1]
@@ -97,7 +98,8 @@ class ConvOp(GraphOp):
         group = self.group.value.data
         if group < 1 or channels != per_group * group or out % group:
             raise ShapeError(
-                f"{group} groups of {per_group} input channels to {out} output channels do not fit {channels} channels"
+                f"{group} groups of {per_group} input channels to {out} output channels "
+                f"do not fit {channels} channels"
             )
         if self.bias is not None and shape_of(self.bias) != (out,):
             raise ShapeError(f"bias is {shapes.text(shape_of(self.bias))}, expected {out}")
@@ -149,7 +151,8 @@ class MatmulOp(GraphOp):
 @irdl_op_definition
 class GemmOp(GraphOp):
     """
-    `alpha * lhs * rhs + beta * bias` on matrices, either transposed first; the bias broadcasts to the product.
+    `alpha * lhs * rhs + beta * bias` on matrices, either transposed first; the bias broadcasts to the
+    product.
 
     ```mlir
     %0 = graph.gemm %x, %w, %b alpha 1.0 beta 1.0 trans_b
@@ -168,7 +171,8 @@ class GemmOp(GraphOp):
     trans_b = opt_prop_def(UnitAttr)
 
     assembly_format = (
-        "$lhs `,` $rhs (`,` $bias^)? `alpha` $alpha `beta` $beta (`trans_a` $trans_a^)? (`trans_b` $trans_b^)?"
+        "$lhs `,` $rhs (`,` $bias^)? `alpha` $alpha `beta` $beta (`trans_a` $trans_a^)?"
+        " (`trans_b` $trans_b^)?"
         " attr-dict `:` functional-type(operands, results)"
     )
 

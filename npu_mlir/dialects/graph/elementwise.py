@@ -576,8 +576,8 @@ class WhereOp(ElementwiseOp):
 @irdl_op_definition
 class CastOp(ElementwiseOp):
     """
-    Conversion to the result's element type. Floats round to nearest even and truncate towards zero on the way to
-    integers; anything but zero becomes true.
+    Conversion to the result's element type. Floats round to nearest even and truncate towards zero on the way
+    to integers; anything but zero becomes true.
 
     ```mlir
     %0 = graph.cast %x : (tensor<2x3xf32>) -> tensor<2x3xf16>

@@ -214,8 +214,8 @@ def _integer(value: int, element: Attribute) -> IntegerAttr[IntegerType]:
 @irdl_op_definition
 class GatherOp(GraphOp):
     """
-    Slices of `input` along `axis`, picked by integer indices (negative ones count from the end). The index shape
-    takes the place of the axis.
+    Slices of `input` along `axis`, picked by integer indices (negative ones count from the end). The index
+    shape takes the place of the axis.
 
     ```mlir
     %0 = graph.gather %table, %indices axis 0 : (tensor<100x8xf32>, tensor<2x5xi64>) -> tensor<2x5x8xf32>

@@ -30,7 +30,8 @@ from npu_mlir.dialects.graph.shapes import Shape, ShapeError
 @irdl_op_definition
 class ReduceOp(GraphOp):
     """
-    Sum, mean, max, min or prod over `axes` (ascending, not negative), which disappear or stay as extents of 1.
+    Sum, mean, max, min or prod over `axes` (ascending, not negative), which disappear or stay as
+    extents of 1.
 
     ```mlir
     %0 = graph.reduce sum %x axes [1, 2] keepdims : (tensor<2x3x4xf32>) -> tensor<2x1x1xf32>

@@ -1,0 +1,1 @@
+"""Pure algorithms on plain data or IR; nothing here changes the IR."""

@@ -1,0 +1,137 @@
+"""SSA dominance: every operand is defined before its use. xDSL's own verifier doesn't check it.
+
+A value is visible to an op if it is defined earlier in the same block, in a block that dominates it, or visible to
+the op around it, unless that one is isolated from above. Blocks that can't be reached from their entry are not
+checked, as in MLIR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.traits import IsolatedFromAbove
+
+
+@dataclass(frozen=True)
+class DominanceViolation:
+    """Operand number `index` of `op` is not visible there."""
+
+    op: Operation
+    index: int
+
+    def __str__(self) -> str:
+        return f"operand #{self.index} of '{self.op.name}' does not dominate this use"
+
+
+def immediate_dominators(successors: Sequence[Sequence[int]]) -> list[int | None]:
+    """The immediate dominator of each node of a graph whose entry is node 0.
+
+    The entry is its own; nodes that can't be reached have None.
+
+    >>> immediate_dominators([[1, 2], [3], [3], [], [3]])
+    [0, 0, 0, 0, None]
+    """
+    order = _postorder(successors)
+    number = {node: i for i, node in enumerate(order)}
+    predecessors: dict[int, list[int]] = {node: [] for node in order}
+    for node in order:
+        for successor in successors[node]:
+            predecessors[successor].append(node)
+    idom: list[int | None] = [None] * len(successors)
+    idom[0] = 0
+
+    def common(a: int, b: int) -> int:
+        while a != b:
+            lower = min(a, b, key=number.__getitem__)
+            above = idom[lower]
+            assert above is not None
+            a, b = (above, b) if lower == a else (a, above)
+        return a
+
+    changed = True
+    while changed:
+        changed = False
+        for node in reversed(order[:-1]):
+            known = [p for p in predecessors[node] if idom[p] is not None]
+            new = known[0]
+            for other in known[1:]:
+                new = common(new, other)
+            if idom[node] != new:
+                idom[node] = new
+                changed = True
+    return idom
+
+
+def _postorder(successors: Sequence[Sequence[int]]) -> list[int]:
+    """The nodes that can be reached from node 0, each after its successors (back edges aside)."""
+    order: list[int] = []
+    seen = {0}
+    stack = [(0, iter(successors[0]))]
+    while stack:
+        node, rest = stack[-1]
+        following = next((s for s in rest if s not in seen), None)
+        if following is None:
+            order.append(node)
+            stack.pop()
+        else:
+            seen.add(following)
+            stack.append((following, iter(successors[following])))
+    return order
+
+
+def find_violation(op: Operation) -> DominanceViolation | None:
+    """The first operand within `op` (in its regions) that is used where its definition isn't visible."""
+    return _check_regions(op, set())
+
+
+def _check_regions(op: Operation, visible: set[SSAValue]) -> DominanceViolation | None:
+    if op.has_trait(IsolatedFromAbove):
+        visible = set()
+    for region in op.regions:
+        if (violation := _check_region(region, visible)) is not None:
+            return violation
+    return None
+
+
+def _check_region(region: Region, visible: set[SSAValue]) -> DominanceViolation | None:
+    first = region.first_block
+    if first is None:
+        return None
+    if first.next_block is None:
+        return _check_tree([first], [[]], 0, visible)
+    blocks = list(region.blocks)
+    index = {block: i for i, block in enumerate(blocks)}
+    successors = [[index[s] for s in _successors(block)] for block in blocks]
+    children: list[list[int]] = [[] for _ in blocks]
+    for node, parent in enumerate(immediate_dominators(successors)):
+        if parent is not None and node != 0:
+            children[parent].append(node)
+    return _check_tree(blocks, children, 0, visible)
+
+
+def _successors(block: Block) -> Sequence[Block]:
+    return () if block.last_op is None else block.last_op.successors
+
+
+def _check_tree(
+    blocks: list[Block], children: list[list[int]], node: int, visible: set[SSAValue]
+) -> DominanceViolation | None:
+    """Check a block and those it dominates; values it adds to `visible` are taken out again."""
+    block = blocks[node]
+    added: list[SSAValue] = list(block.args)
+    visible.update(added)
+    for op in block.ops:
+        for i, operand in enumerate(op.operands):
+            if operand not in visible:
+                return DominanceViolation(op, i)
+        if op.regions and (violation := _check_regions(op, visible)) is not None:
+            return violation
+        added += op.results
+        visible.update(op.results)
+    for child in children[node]:
+        if (violation := _check_tree(blocks, children, child, visible)) is not None:
+            return violation
+    visible.difference_update(added)
+    return None

@@ -1,0 +1,116 @@
+"""Read `.mlir` text: xDSL's parser, with source locations on ops and errors as `UserError`s."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
+from xdsl.utils.lexer import Span
+from xdsl.utils.mlir_lexer import MLIRTokenKind
+
+from npu_mlir.diagnostics import Note, SourceLocation, UserError, closest, register_source
+
+if TYPE_CHECKING:
+    from xdsl.context import Context
+
+
+class LocatingParser(Parser):
+    """xDSL's parser, which also records where each op and each not yet defined value stands."""
+
+    def __init__(self, ctx: Context, text: str, name: str) -> None:
+        super().__init__(ctx, text, name)
+        self._file = StringAttr(name)
+        self._line_starts = [0]
+        self._line_starts += [i + 1 for i, c in enumerate(text) if c == "\n"]
+        self._first_uses: dict[str, Span] = {}
+        self.open_ops: list[int] = []
+        """Positions of the ops being parsed, outermost first; they stay when an exception passes."""
+
+    def line_and_column(self, position: int) -> tuple[int, int]:
+        line = bisect_right(self._line_starts, position)
+        return line, position - self._line_starts[line - 1] + 1
+
+    def parse_operation(self) -> Operation:
+        position = self._current_token.span.start
+        self.open_ops.append(position)
+        op = super().parse_operation()
+        self.open_ops.pop()
+        if op.location is UNKNOWN_LOC:
+            line, column = self.line_and_column(position)
+            op.location = FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
+        return op
+
+    def resolve_operand(self, operand: UnresolvedOperand, type: Attribute) -> SSAValue:
+        name = operand.operand_name
+        if name not in self.ssa_values:
+            self._first_uses.setdefault(name, operand.span)
+        return super().resolve_operand(operand, type)
+
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        if self._current_token.kind is MLIRTokenKind.EOF:
+            return ModuleOp([])
+        try:
+            return super().parse_module(allow_implicit_module)
+        except ParseError:
+            self._raise_for_undefined_values()
+            raise
+
+    def _raise_for_undefined_values(self) -> None:
+        """xDSL reports values that nothing defines at the end of the file: say where they are used."""
+        if self._current_token.kind is not MLIRTokenKind.EOF:
+            return
+        for name in self.forward_ssa_references:
+            if name in self._first_uses:
+                raise ParseError(self._first_uses[name], f"use of the undefined value '%{name}'")
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        op_type = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
+        if op_type is not None:
+            return op_type
+        dialect = name.partition(".")[0]
+        if "." in name and self.ctx.get_optional_dialect(dialect) is None:
+            hint = closest(dialect, self.ctx.registered_dialect_names)
+            self.raise_error(f"unknown dialect '{dialect}' of operation '{name}'{hint}")
+        hint = closest(name, [op.name for op in self.ctx.loaded_ops])
+        self.raise_error(f"unknown operation '{name}'{hint}")
+
+
+def parse_module(ctx: Context, text: str, name: str) -> ModuleOp:
+    """Parse `text`, the contents of the file `name`; a mistake in it is a located `UserError`.
+
+    The module isn't verified.
+    """
+    register_source(name, text)
+    position = 0
+    parser: LocatingParser | None = None
+    try:
+        parser = LocatingParser(ctx, text, name)
+        return parser.parse_module()
+    except MultipleSpansParseError as error:
+        notes = [Note(message or error.ref_text or "", _locate(span)) for span, message in error.refs]
+        raise UserError(_first_line(error.msg), loc=_locate(error.span), notes=notes) from error
+    except ParseError as error:
+        raise UserError(_first_line(error.msg), loc=_locate(error.span)) from error
+    except RecursionError as error:
+        raise UserError("the operations are nested too deeply", loc=SourceLocation(name, 1, 1)) from error
+    except Exception as error:
+        # Verifiers of attributes and custom parsers of xDSL raise all kinds of exceptions on malformed
+        # text; the op being parsed is the best location there is.
+        if parser is not None and parser.open_ops:
+            position = parser.open_ops[-1]
+        line = text.count("\n", 0, position) + 1
+        column = position - text.rfind("\n", 0, position)
+        message = _first_line(str(error)) or type(error).__name__
+        raise UserError(message, loc=SourceLocation(name, line, column)) from error
+
+
+def _locate(span: Span[str] | Span[bytes]) -> SourceLocation:
+    return SourceLocation(*span.get_location())
+
+
+def _first_line(message: str) -> str:
+    return message.strip().partition("\n")[0]

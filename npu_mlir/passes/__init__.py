@@ -1,0 +1,38 @@
+"""The passes of npu-mlir: one file per pass, and the registry that finds them by name.
+
+A registry line is data, `"pass-name": "module:Class"`; the module is imported when the pass is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xdsl.passes import ModulePass
+
+PASSES: dict[str, str] = {
+    # any level
+    "canonicalize": "npu_mlir.passes.canonicalize:Canonicalize",
+    "cse": "npu_mlir.passes.cse:CommonSubexpressionElimination",
+    "dce": "npu_mlir.passes.dce:DeadCodeElimination",
+    # graph
+    # linalg
+    # tile
+    # npu_isa
+}
+"""Every pass, by the name used in pipelines and flags."""
+
+
+def pass_factory(name: str) -> Callable[[], type[ModulePass]]:
+    """A function that imports the class of the pass `name` when it is called."""
+    return lambda: load_pass(name)
+
+
+def load_pass(name: str) -> type[ModulePass]:
+    """The class of the pass `name`, which has to be a key of `PASSES`."""
+    module, _, attribute = PASSES[name].partition(":")
+    pass_class: type[ModulePass] = getattr(import_module(module), attribute)
+    assert pass_class.name == name, f"{PASSES[name]} calls itself '{pass_class.name}', not '{name}'"
+    return pass_class

@@ -1,0 +1,1 @@
+"""Passes of the graph level, one per file."""

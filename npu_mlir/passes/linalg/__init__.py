@@ -1,0 +1,1 @@
+"""Passes of the linalg level, one per file."""

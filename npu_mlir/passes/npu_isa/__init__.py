@@ -1,0 +1,1 @@
+"""Passes of the instruction level, one per file."""

@@ -1,0 +1,1 @@
+"""Passes of the tile level, one per file."""

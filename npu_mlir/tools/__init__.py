@@ -1,0 +1,1 @@
+"""Command lines: thin layers over the library."""

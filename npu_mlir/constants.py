@@ -1,6 +1,7 @@
 """Constant tensors in the IR as NumPy arrays, and back.
 
-Small ones and splats are `arith.constant dense<...>`, all others `graph.weight` entries of the module's store.
+Small ones and splats are `arith.constant dense<...>`, all others `graph.weight` entries of the module's
+store.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def is_small(array: np.ndarray) -> bool:
 
 
 def make_constant(store: WeightStore, array: np.ndarray, name: str) -> Operation:
-    """An op that yields `array`; a large one gets an entry in the store, under `name` or a variation of it."""
+    """An op that yields `array`; a large one gets an entry in the store, under `name` or a variation."""
     if is_small(array):
         return ConstantOp(dense(array))
     entry = store.fresh(name)

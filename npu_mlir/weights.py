@@ -62,6 +62,12 @@ class WeightStore:
         """The names of all entries."""
         return self._new.keys() | (self._open().names() if self.path else set())
 
+    def saved(self, path: Path, arrays: dict[str, np.ndarray]) -> None:
+        """Take note that `path` now holds exactly these entries."""
+        self.directory, self.path, self._file = path.parent, Path(path.name), None
+        self._read = arrays
+        self._new = {name: array for name, array in self._new.items() if name not in arrays}
+
     def is_new(self, name: str) -> bool:
         """Whether an entry exists in memory only, or replaces that of the file."""
         return name in self._new
@@ -141,7 +147,7 @@ def save_weights(module: ModuleOp, path: str | Path) -> None:
     arrays = {name: np.ascontiguousarray(store.get(name)) for name in weight_names(module)}
     write_atomically(str(path), save(arrays))
     module.attributes[WEIGHTS] = StringAttr(Path(path).name)
-    store.directory = Path(path).parent
+    store.saved(Path(path), arrays)
 
 
 def require_weights(module: ModuleOp, names: Iterable[str] | None = None) -> None:

@@ -116,11 +116,7 @@ def wrap(value: int, width: int) -> int:
 def _divsi(a: Any, b: Any) -> Any:
     if isinstance(a, int) and isinstance(b, int):
         return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-    return (
-        np.trunc(np.divide(a, b)).astype(a.dtype)
-        if a.dtype.itemsize < 8
-        else a // b + ((a % b != 0) & ((a < 0) ^ (b < 0)))
-    )
+    return a // b + ((a % b != 0) & ((a < 0) ^ (b < 0)))
 
 
 def _remsi(a: Any, b: Any) -> Any:

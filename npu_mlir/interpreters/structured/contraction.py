@@ -1,0 +1,208 @@
+"""Contractions: `acc + a * b` summed over loops, as matrix products.
+
+The loops fall into classes by which operand they index: batch (both, parallel), m (the first alone), n (the
+second alone), k (both, summed). Each operand's view is transposed to (batch, rows, columns) and multiplied; a
+window operand (convolution) is thereby unfolded, in pieces when it would be large. A depthwise convolution
+(batch, few k, no n) is summed over k with products of whole arrays.
+
+Does not handle: loops that are summed but index one operand only, or none (the general reduction does).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.ir import Block, BlockArgument, SSAValue
+
+from npu_mlir.interpreters.registry import Results, Step
+from npu_mlir.interpreters.structured.views import make_view
+
+if TYPE_CHECKING:
+    from npu_mlir.interpreters.structured.evaluate import Space
+
+LARGEST_UNFOLDED = 1 << 25
+"""Elements of an unfolded operand that are held at once."""
+
+_PRODUCTS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
+_EXTENSIONS = {"arith.extf", "arith.extsi", "arith.extui", "arith.sitofp", "arith.uitofp"}
+
+
+def match_contraction(space: Space) -> Step | None:
+    """The operation as a matrix product, None when it is not one."""
+    operands = match_body(space.block, space.num_inputs)
+    if operands is None:
+        return None
+    a, b = operands
+    classes = _classify(space, a, b)
+    if classes is None:
+        return None
+    if classes.n and (not classes.m or _first_output_dim(space, classes) in classes.n):
+        a, b = b, a
+        classes = Classes(classes.batch, classes.n, classes.m, classes.k)
+    return _make_step(space, a, b, classes)
+
+
+def match_body(block: Block, num_inputs: int) -> tuple[int, int] | None:
+    """The indices of the two inputs when the body yields `acc + ext(x) * ext(y)`, x and y different inputs."""
+    last = block.last_op
+    if last is None or len(last.operands) != 1 or len(block.args) != num_inputs + 1:
+        return None
+    add, acc = last.operands[0].owner, block.args[num_inputs]
+    if isinstance(add, Block) or add.name not in _PRODUCTS or acc not in add.operands:
+        return None
+    product = add.operands[1] if add.operands[0] is acc else add.operands[0]
+    mul = product.owner
+    if isinstance(mul, Block) or mul.name != _PRODUCTS[add.name]:
+        return None
+    x, y = (_extended_argument(v, block) for v in mul.operands)
+    if x is None or y is None or x == y or max(x, y) >= num_inputs:
+        return None
+    return x, y
+
+
+def _extended_argument(value: SSAValue, block: Block) -> int | None:
+    while not isinstance(value, BlockArgument):
+        if isinstance(value.owner, Block) or value.owner.name not in _EXTENSIONS:
+            return None
+        value = value.owner.operands[0]
+    return value.index if value.owner is block else None
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The loops of a contraction by role, each in loop order."""
+
+    batch: list[int]
+    m: list[int]
+    n: list[int]
+    k: list[int]
+
+
+def _classify(space: Space, a: int, b: int) -> Classes | None:
+    in_a, in_b = ({d for expr in space.maps[i].results for d in expr.used_dims()} for i in (a, b))
+    classes = Classes([], [], [], [])
+    for d in range(len(space.extents)):
+        role = (d in in_a, d in in_b, d in space.reduced)
+        target = {
+            (True, True, False): classes.batch,
+            (True, False, False): classes.m,
+            (False, True, False): classes.n,
+            (True, True, True): classes.k,
+        }.get(role)
+        if target is None:
+            return None
+        target.append(d)
+    return classes
+
+
+def _first_output_dim(space: Space, classes: Classes) -> int | None:
+    """The first loop of the output map that is not a batch loop and is longer than 1."""
+    for expr in space.maps[-1].results:
+        for d in expr.used_dims():
+            if d not in classes.batch and space.extents[d] > 1:
+                return d
+    return None
+
+
+def _make_step(space: Space, a: int, b: int, classes: Classes) -> Step:
+    wide = _accumulator(space.dtypes[-1])
+    view_a, view_b = (make_view(space.maps[i], space.extents, space.shapes[i]) for i in (a, b))
+    view_out = make_view(space.maps[-1], space.extents, space.shapes[-1])
+    finish = space.finisher()
+    out_dtype, last = space.dtypes[-1], len(space.maps) - 1
+    product = _product(space.extents, classes)
+
+    def step(args: Results) -> Results:
+        x = view_a(args[a].astype(wide, copy=False))
+        y = view_b(args[b].astype(wide, copy=False))
+        total = product(x, y)
+        if out_dtype.kind == "i":
+            total = total.astype(np.int64).astype(out_dtype)
+        value = (view_out(args[last]) + total).astype(out_dtype, copy=False)
+        return finish([value], args[last:])
+
+    return step
+
+
+def _accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that is multiplied and summed: f32, f64 for f64 and, exactly up to 2**53, integers."""
+    return np.dtype(np.float64) if dtype.kind == "i" or dtype.itemsize > 4 else np.dtype(np.float32)
+
+
+Product = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def _product(extents: Sequence[int], classes: Classes) -> Product:
+    """The product of two views over the iteration space, an array over the iteration space."""
+
+    def size(dims: list[int]) -> int:
+        return math.prod(extents[d] for d in dims)
+
+    if classes.batch and size(classes.k) <= 128 and size(classes.n) == 1:
+        return _sum_of_products(extents, classes.k)
+    if classes.m and size(classes.batch + classes.m + classes.k) > LARGEST_UNFOLDED:
+        return _chunked(extents, classes)
+    return _matmul(extents, classes)
+
+
+def _sum_of_products(extents: Sequence[int], dims: list[int]) -> Product:
+    points = list(itertools.product(*[range(extents[d]) for d in dims]))
+
+    def at(array: np.ndarray, point: Sequence[int]) -> np.ndarray:
+        index = [slice(None)] * len(extents)
+        for d, i in zip(dims, point, strict=True):
+            index[d] = slice(i, i + 1)
+        return array[tuple(index)]
+
+    def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        total = at(x, points[0]) * at(y, points[0])
+        for point in points[1:]:
+            total += at(x, point) * at(y, point)
+        return total
+
+    return product
+
+
+def _chunked(extents: Sequence[int], classes: Classes) -> Product:
+    """The product in pieces along the longest loop of m."""
+    longest = max(classes.m, key=lambda d: extents[d])
+    unit = [1 if d == longest else n for d, n in enumerate(extents)]
+    piece = max(
+        1, LARGEST_UNFOLDED // max(1, math.prod(unit[d] for d in classes.batch + classes.m + classes.k))
+    )
+
+    def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        parts: list[np.ndarray] = []
+        for start in range(0, extents[longest], piece):
+            stop = min(start + piece, extents[longest])
+            index = tuple(slice(start, stop) if d == longest else slice(None) for d in range(len(extents)))
+            part = [stop - start if d == longest else n for d, n in enumerate(extents)]
+            parts.append(_matmul(part, classes)(x[index], y))
+        return np.concatenate(parts, axis=longest)
+
+    return product
+
+
+def _matmul(extents: Sequence[int], classes: Classes) -> Product:
+    rank = len(extents)
+    batch, m, n, k = classes.batch, classes.m, classes.n, classes.k
+    order_x = [*batch, *m, *k, *n]
+    order_y = [*batch, *k, *n, *m]
+    sizes = [math.prod(extents[d] for d in dims) for dims in (batch, m, k, n)]
+    shape_x = ([sizes[0]] if batch else []) + [sizes[1], sizes[2]]
+    shape_y = ([sizes[0]] if batch else []) + [sizes[2], sizes[3]]
+    out = [*batch, *m, *n, *k]
+    out_shape = [*[extents[d] for d in (*batch, *m, *n)], *[1] * len(k)]
+    back = sorted(range(rank), key=out.__getitem__)
+
+    def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        x = x.transpose(order_x).reshape(shape_x)
+        y = y.transpose(order_y).reshape(shape_y)
+        return np.matmul(x, y).reshape(out_shape).transpose(back)
+
+    return product

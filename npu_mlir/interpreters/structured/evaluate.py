@@ -1,0 +1,331 @@
+"""Evaluating a structured operation over its whole iteration space.
+
+Three ways, in order of preference:
+
+- a contraction is a matrix product (`contraction`);
+- a reduction whose body combines the output with a value that does not depend on it (`acc + f(x)`) evaluates `f` for
+  all iterations and reduces with the NumPy function of the combiner. Sums of 16-bit floats are kept in f32;
+- anything else runs the body once per point of the reduction space, on all parallel iterations together. With no
+  reduction that is one evaluation.
+
+Reduction loops that slide a window (`2 * h + k`), or whose space is too large to hold, are iterated over.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.ir import Block, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+
+from npu_mlir.analysis.affine_maps import projection
+from npu_mlir.diagnostics import UserError
+from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
+from npu_mlir.interpreters.framework import Interpreter
+from npu_mlir.interpreters.registry import Results, Step
+from npu_mlir.interpreters.structured.body import arguments_of, compile_values
+from npu_mlir.interpreters.structured.contraction import match_contraction
+from npu_mlir.interpreters.structured.views import View, make_view
+
+LARGEST_SPACE = 1 << 25
+"""Iterations that may be evaluated at once in a reduction."""
+
+COMBINERS: dict[str, np.ufunc] = {
+    "arith.addf": np.add,
+    "arith.mulf": np.multiply,
+    "arith.maximumf": np.maximum,
+    "arith.minimumf": np.minimum,
+    "arith.addi": np.add,
+    "arith.muli": np.multiply,
+    "arith.maxsi": np.maximum,
+    "arith.minsi": np.minimum,
+    "arith.andi": np.bitwise_and,
+    "arith.ori": np.bitwise_or,
+    "arith.xori": np.bitwise_xor,
+}
+
+
+Finisher = Callable[[Sequence[Any], Sequence[np.ndarray]], Results]
+
+
+@dataclass
+class Space:
+    """The iteration space of one operation on operands of known shapes."""
+
+    interp: Interpreter
+    block: Block
+    maps: list[AffineMap]
+    num_inputs: int
+    extents: tuple[int, ...]
+    reduced: list[int]
+    shapes: list[tuple[int, ...]]
+    dtypes: list[np.dtype[Any]]
+    in_place: bool
+
+    def views(self) -> list[View]:
+        """How each operand is read."""
+        return [
+            make_view(map_, self.extents, shape) for map_, shape in zip(self.maps, self.shapes, strict=True)
+        ]
+
+    def indices(self) -> list[np.ndarray]:
+        """The index of each loop as an array that broadcasts over the iteration space."""
+        rank = len(self.extents)
+        return [
+            np.arange(n, dtype=np.int64).reshape([-1 if k == d else 1 for k in range(rank)])
+            for d, n in enumerate(self.extents)
+        ]
+
+    def yielded(self) -> list[SSAValue]:
+        last = self.block.last_op
+        return list(last.operands) if last is not None else []
+
+    def finisher(self) -> Finisher:
+        """How the computed arrays over the iteration space become the operation's results."""
+        outputs = [_output(self, k) for k in range(self.num_inputs, len(self.maps))]
+        if self.in_place:
+
+            def store(values: Sequence[Any], inits: Sequence[np.ndarray]) -> Results:
+                for output, value, init in zip(outputs, values, inits, strict=True):
+                    output(value, init)
+                return ()
+
+            return store
+        if len(outputs) == 1:
+            (only,) = outputs
+            return lambda values, inits: (only(values[0], inits[0]),)
+        return lambda values, inits: tuple(
+            [output(value, init) for output, value, init in zip(outputs, values, inits, strict=True)]
+        )
+
+
+def structured_step(interp: Interpreter, op: LinalgStructuredOperation) -> Step:
+    """The operation made ready to run; a plan is made per combination of operand shapes (one when they are static)."""
+    plans: dict[tuple[tuple[int, ...], ...], Step] = {}
+    types = [operand.type for operand in op.operands]
+    static = [static_shape(t) for t in types]
+    if all(size >= 0 for shape in static for size in shape):
+        step: Step | None = None
+
+        def run_static(args: Results) -> Results:
+            nonlocal step
+            if step is None:
+                step = _plan(_space(interp, op, static))
+            return step(args)
+
+        return run_static
+
+    def run_dynamic(args: Results) -> Results:
+        shapes = tuple(np.shape(arg) for arg in args)
+        if shapes not in plans:
+            plans[shapes] = _plan(_space(interp, op, list(shapes)))
+        return plans[shapes](args)
+
+    return run_dynamic
+
+
+def _space(interp: Interpreter, op: LinalgStructuredOperation, shapes: list[tuple[int, ...]]) -> Space:
+    maps = [attr.data for attr in op.get_indexing_maps().data]
+    iterators = [attr.data for attr in op.get_iterator_types().data]
+    return Space(
+        interp,
+        op.body.block,
+        maps,
+        len(op.inputs),
+        loop_extents(maps, shapes, len(iterators)),
+        [d for d, kind in enumerate(iterators) if kind != IteratorType.PARALLEL],
+        shapes,
+        [numpy_dtype(operand.type) for operand in op.operands],
+        any(isinstance(out.type, MemRefType) for out in op.outputs),
+    )
+
+
+def loop_extents(
+    maps: Sequence[AffineMap], shapes: Sequence[Sequence[int]], num_loops: int
+) -> tuple[int, ...]:
+    """The number of iterations of each loop: the size of an operand dim that the loop alone indexes."""
+    extents: list[int | None] = [None] * num_loops
+    for map_, shape in zip(maps, shapes, strict=True):
+        for expr, size in zip(map_.results, shape, strict=True):
+            if isinstance(expr, AffineDimExpr):
+                extents[expr.position] = size
+    if None in extents:
+        raise UserError(f"no operand dimension gives the extent of loop d{extents.index(None)}")
+    return tuple(n for n in extents if n is not None)
+
+
+def _plan(space: Space) -> Step:
+    if space.reduced and 0 not in space.extents:
+        contraction = match_contraction(space)
+        if contraction is not None:
+            return contraction
+        combined = [_combiner(space, k) for k in range(len(space.yielded()))]
+        if None not in combined:
+            return _plan_reduction(space, [c for c in combined if c is not None])
+    return _plan_loop(space)
+
+
+def _combiner(space: Space, k: int) -> tuple[np.ufunc, SSAValue] | None:
+    """For an output that is `combine(acc, value)`, `value` independent of all outputs: the two."""
+    op = space.yielded()[k].owner
+    acc = space.block.args[space.num_inputs + k]
+    if isinstance(op, Block) or op.name not in COMBINERS or acc not in op.operands:
+        return None
+    value = op.operands[1] if op.operands[0] is acc else op.operands[0]
+    if any(index >= space.num_inputs for index in arguments_of(space.block, [value])):
+        return None
+    return COMBINERS[op.name], value
+
+
+def _plan_loop(space: Space) -> Step:
+    """The body runs once per point of the reduction space."""
+    body = compile_values(space.interp, space.block, space.yielded())
+    views, finish, indices, n = space.views(), space.finisher(), space.indices(), space.num_inputs
+    if not space.reduced:
+
+        def once(args: Results) -> Results:
+            values = body([view(arg) for view, arg in zip(views, args, strict=True)], indices)
+            return finish(values, args[n:])
+
+        return once
+
+    def loop(args: Results) -> Results:
+        arrays = [view(arg) for view, arg in zip(views, args, strict=True)]
+        outputs: Sequence[Any] = arrays[n:]
+        for inputs, index in _points([arrays[:n], indices], space.extents, space.reduced):
+            outputs = body([*inputs, *outputs], index)
+        return finish(outputs, args[n:])
+
+    return loop
+
+
+def _points(
+    groups: Sequence[Sequence[np.ndarray]], extents: Sequence[int], dims: Sequence[int]
+) -> Iterator[list[list[np.ndarray]]]:
+    """The groups of arrays at each point of the sub-space of `dims`, whose axes keep size 1."""
+    rank = len(extents)
+    for point in itertools.product(*[range(extents[d]) for d in dims]):
+        yield [[_at(array, dims, point, rank) for array in group] for group in groups]
+
+
+def _at(array: np.ndarray, dims: Sequence[int], point: Sequence[int], rank: int) -> np.ndarray:
+    index = [slice(None)] * rank
+    for d, i in zip(dims, point, strict=True):
+        if array.shape[d] > 1:
+            index[d] = slice(i, i + 1)
+    return array[tuple(index)]
+
+
+def _plan_reduction(space: Space, combined: list[tuple[np.ufunc, SSAValue]]) -> Step:
+    body = compile_values(space.interp, space.block, [value for _, value in combined])
+    views, finish, indices, n = space.views(), space.finisher(), space.indices(), space.num_inputs
+    looped = _looped_dims(space)
+    axes = tuple(d for d in space.reduced if d not in looped)
+    reducers = [
+        _Reducer(ufunc, axes, space.extents, dtype)
+        for (ufunc, _), dtype in zip(combined, space.dtypes[n:], strict=True)
+    ]
+
+    def step(args: Results) -> Results:
+        arrays = [view(arg) for view, arg in zip(views, args, strict=True)]
+        totals: list[Any] = [None] * len(reducers)
+        for inputs, index in _points([arrays[:n], indices], space.extents, looped):
+            values = body(inputs, index)
+            totals = [
+                reducer.add(total, value)
+                for reducer, total, value in zip(reducers, totals, values, strict=True)
+            ]
+        results = [
+            reducer.combine(init, total)
+            for reducer, init, total in zip(reducers, arrays[n:], totals, strict=True)
+        ]
+        return finish(results, args[n:])
+
+    return step
+
+
+def _looped_dims(space: Space) -> list[int]:
+    """The reduction dims to iterate over: those of sliding windows, and the largest while the space is too large."""
+    plain = [
+        {expr.position for expr in map_.results if isinstance(expr, AffineDimExpr)} for map_ in space.maps
+    ]
+    used = [{d for expr in map_.results for d in expr.used_dims()} for map_ in space.maps]
+    inputs = range(space.num_inputs)
+    looped = [d for d in space.reduced if any(d in used[k] and d not in plain[k] for k in inputs)]
+    rest = sorted((d for d in space.reduced if d not in looped), key=lambda d: -space.extents[d])
+    while rest and math.prod(n for d, n in enumerate(space.extents) if d not in looped) > LARGEST_SPACE:
+        looped.append(rest.pop(0))
+    return sorted(looped)
+
+
+class _Reducer:
+    """Reduces values over some axes and accumulates the results."""
+
+    def __init__(self, ufunc: np.ufunc, axes: tuple[int, ...], extents: Sequence[int], dtype: np.dtype[Any]):
+        self.ufunc = ufunc
+        self.axes = axes
+        self.extents = extents
+        self.dtype = dtype
+        self.wide = np.dtype(np.float32) if dtype.kind not in "iub" and dtype.itemsize < 4 else dtype
+
+    def add(self, total: Any, value: Any) -> Any:
+        value = np.asarray(value, self.wide)
+        if self.axes:
+            value = self._spread(value)
+            value = self.ufunc.reduce(value, axis=self.axes, keepdims=True, dtype=self.wide)
+        return value if total is None else self.ufunc(total, value)
+
+    def combine(self, init: np.ndarray, total: Any) -> np.ndarray:
+        result = self.ufunc(init.astype(self.wide, copy=False), total)
+        return result.astype(self.dtype, copy=False)
+
+    def _spread(self, value: np.ndarray) -> np.ndarray:
+        """The value with its full extent along the reduced axes."""
+        shape = value.shape or (1,) * len(self.extents)
+        full = tuple(
+            n if d in self.axes else size for d, (n, size) in enumerate(zip(self.extents, shape, strict=True))
+        )
+        return value if full == value.shape else np.broadcast_to(value, full)
+
+
+def _output(space: Space, operand: int) -> Callable[[Any, np.ndarray], np.ndarray]:
+    """How one computed array becomes an output, given the init."""
+    map_, shape, dtype = space.maps[operand], space.shapes[operand], space.dtypes[operand]
+    parallel = [d for d in range(len(space.extents)) if d not in space.reduced]
+    dims = projection(map_)
+    view = make_view(map_, space.extents, shape)
+    if space.in_place:
+
+        def store(value: Any, out: np.ndarray) -> np.ndarray:
+            view(out)[...] = value
+            return out
+
+        return store
+    if dims is None or sorted(dims) != parallel:
+
+        def scatter(value: Any, init: np.ndarray) -> np.ndarray:
+            result = init.copy()
+            view(result)[...] = value
+            return result
+
+        return scatter
+    full = tuple(1 if d in space.reduced else n for d, n in enumerate(space.extents))
+    order = [parallel.index(d) for d in dims]
+    compact = tuple(space.extents[d] for d in parallel)
+    ordered = order == sorted(order)
+
+    def result(value: Any, init: np.ndarray) -> np.ndarray:
+        if np.shape(value) != full:
+            value = np.broadcast_to(np.asarray(value, dtype), full)
+        value = value.reshape(compact)
+        return value if ordered else np.ascontiguousarray(value.transpose(order))
+
+    return result

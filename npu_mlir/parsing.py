@@ -71,12 +71,14 @@ class LocatingParser(Parser):
         op_type = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
         if op_type is not None:
             return op_type
+        start = self.lexer.input.content.index(name, self.open_ops[-1])
+        span = Span(start, start + len(name), self.lexer.input)
         dialect = name.partition(".")[0]
         if "." in name and self.ctx.get_optional_dialect(dialect) is None:
             hint = closest(dialect, self.ctx.registered_dialect_names)
-            self.raise_error(f"unknown dialect '{dialect}' of operation '{name}'{hint}")
+            self.raise_error(f"unknown dialect '{dialect}' of operation '{name}'{hint}", span)
         hint = closest(name, [op.name for op in self.ctx.loaded_ops])
-        self.raise_error(f"unknown operation '{name}'{hint}")
+        self.raise_error(f"unknown operation '{name}'{hint}", span)
 
 
 def parse_module(ctx: Context, text: str, name: str) -> ModuleOp:

@@ -6,7 +6,7 @@ attributes of the real one) while the passes run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
@@ -111,7 +111,7 @@ class PassManager:
 
 
 @contextmanager
-def _as_module(op: Operation) -> Iterator[ModuleOp]:
+def _as_module(op: Operation) -> Generator[ModuleOp]:
     """`op` itself if it is a module, else a module around it; whatever is in there afterwards takes its place."""
     if isinstance(op, ModuleOp):
         yield op

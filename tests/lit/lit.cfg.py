@@ -1,0 +1,25 @@
+"""lit configuration. From the root: `lit -v tests/lit`, or one file: `lit -v tests/lit/tools/npu-opt/flags.mlir`."""
+
+import os
+import sys
+from pathlib import Path
+
+import lit.formats
+
+here = Path(__file__).resolve().parent
+binaries = Path(sys.executable).parent
+
+config.name = "npu-mlir"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["inputs"]
+config.test_source_root = str(here)
+config.test_exec_root = str(here.parent.parent / "build" / "lit")
+
+# The tools of the environment that lit itself runs in, whether it is activated or not.
+config.environment["PATH"] = os.pathsep.join([str(binaries), os.environ["PATH"]])
+# Terminal width and colours must not change what is compared; one BLAS thread, as two tests run at a time.
+config.environment.update({"COLUMNS": "120", "NO_COLOR": "1", "OPENBLAS_NUM_THREADS": "1"})
+
+config.substitutions.append(("%inputs", str(here / "inputs")))
+config.substitutions.append(("%python", sys.executable))

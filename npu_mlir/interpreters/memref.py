@@ -90,15 +90,9 @@ def _drop_unit_dims(view: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 @prepare("memref.expand_shape")
 def expand_shape(interp: Interpreter, op: memref.ExpandShapeOp) -> Step:
     sizes = mixed(op.static_output_shape)
-    return lambda args: (_reshape_view(args[0], sizes(args[1:])),)
+    return lambda args: (args[0].reshape(sizes(args[1:]), copy=False),)
 
 
 @impl("memref.collapse_shape")
 def collapse_shape(interp: Interpreter, op: memref.CollapseShapeOp, args: Results) -> Results:
-    return (_reshape_view(args[0], reassociation_shape(op.reassociation, args[0].shape)),)
-
-
-def _reshape_view(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    view = array.view()
-    view.shape = shape
-    return view
+    return (args[0].reshape(reassociation_shape(op.reassociation, args[0].shape), copy=False),)

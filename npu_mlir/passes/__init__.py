@@ -21,6 +21,7 @@ PASSES: dict[str, str] = {
     # linalg
     # tile
     # npu_isa
+    "convert-tile-to-npu-isa": "npu_mlir.passes.npu_isa.convert_tile_to_npu_isa:ConvertTileToNpuIsa",
 }
 """Every pass, by the name used in pipelines and flags."""
 

@@ -1,0 +1,168 @@
+"""From affine maps to strided loop nests: the arithmetic behind the instructions' `shape` and `strides`.
+
+A statically shaped `linalg.generic` with linear maps is a nest of loops in which each operand walks its buffer with one
+stride per loop. Rewriting that nest is all there is to finding its cheapest instruction:
+
+    out[d0, d1] = f(in[d1], ...)      maps to strides     extents (16, 1, 64)   out (64, 64, 1)   in (0, 0, 1)
+    a unit dim does nothing           drop_unit_dims      extents (16, 64)      out (64, 1)       in (0, 1)
+    two dims contiguous everywhere    collapse            (4, 8) x (8, 1)   ->  (32) x (1)
+    fewest repeats, long runs         order               the innermost dim runs over the vector lanes
+    more dims than an instruction has split               the dims of scalar loops, and the rest
+
+Plain numbers only; strides are in elements, the first operand of a nest is the one that is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from npu_mlir.analysis.affine_maps import Linear
+
+
+class StrideError(ValueError):
+    """Operands whose shapes and maps don't describe one iteration space."""
+
+
+@dataclass(frozen=True)
+class Nest:
+    """Loops of `extents` in which operand `i` moves by `strides[i][d]` elements per step of loop `d`."""
+
+    extents: tuple[int, ...]
+    strides: tuple[tuple[int, ...], ...]
+
+    @property
+    def rank(self) -> int:
+        """The number of loops."""
+        return len(self.extents)
+
+    def select(self, dims: Sequence[int]) -> Nest:
+        """The nest with the loops `dims` only, in that order."""
+        return Nest(
+            tuple(self.extents[d] for d in dims), tuple(tuple(row[d] for d in dims) for row in self.strides)
+        )
+
+    def column(self, dim: int) -> tuple[int, ...]:
+        """The stride of each operand along one loop."""
+        return tuple(row[dim] for row in self.strides)
+
+
+def iteration_extents(
+    maps: Sequence[Sequence[Linear]], shapes: Sequence[Sequence[int]], num_dims: int
+) -> tuple[int, ...]:
+    """The extent of every dim, read off the operands' shapes wherever a map's result is the plain dim.
+
+    >>> d0, d1, window = Linear((1, 0), 0), Linear((0, 1), 0), Linear((2, 1), 0)
+    >>> iteration_extents([[window], [d1], [d0]], [[9], [3], [4]], 2)
+    (4, 3)
+    """
+    extents: list[int | None] = [None] * num_dims
+    for map_, shape in zip(maps, shapes, strict=True):
+        for expr, size in zip(map_, shape, strict=True):
+            dim = expr.dim()
+            if dim is not None and extents[dim] not in (None, size):
+                raise StrideError(f"dimension {dim} has extents {extents[dim]} and {size}")
+            if dim is not None:
+                extents[dim] = size
+    known = tuple(e for e in extents if e is not None)
+    if len(known) != num_dims:
+        raise StrideError(f"no operand gives the extent of dimension {extents.index(None)}")
+    _check_bounds(maps, shapes, known)
+    return known
+
+
+def _check_bounds(
+    maps: Sequence[Sequence[Linear]], shapes: Sequence[Sequence[int]], extents: tuple[int, ...]
+) -> None:
+    for map_, shape in zip(maps, shapes, strict=True):
+        for expr, size in zip(map_, shape, strict=True):
+            spans = [c * (n - 1) for c, n in zip(expr.coefficients, extents, strict=True)]
+            low = expr.constant + sum(s for s in spans if s < 0)
+            high = expr.constant + sum(s for s in spans if s > 0)
+            if prod(extents) and not (low >= 0 and high < size):
+                raise StrideError(f"coordinates from {low} to {high} leave a dimension of {size}")
+
+
+def element_strides(
+    coefficients: Sequence[Sequence[int]], memory_strides: Sequence[int], num_dims: int
+) -> tuple[int, ...]:
+    """The stride of every dim, from each coordinate's coefficients and each coordinate's stride in memory.
+
+    >>> element_strides([(1, 0, 1), (0, 1, 0)], (64, 1), 3)
+    (64, 1, 64)
+    """
+    pairs = list(zip(coefficients, memory_strides, strict=True))
+    return tuple(sum(row[d] * stride for row, stride in pairs) for d in range(num_dims))
+
+
+def drop_unit_dims(nest: Nest) -> Nest:
+    """The nest without loops of one iteration."""
+    return nest.select([d for d, extent in enumerate(nest.extents) if extent != 1])
+
+
+def collapse(nest: Nest) -> Nest:
+    """Merge loops that every operand walks as if they were one.
+
+    >>> collapse(Nest((4, 8, 3), ((24, 3, 1), (8, 1, 0))))
+    Nest(extents=(32, 3), strides=((3, 1), (1, 0)))
+    """
+    merged = True
+    while merged:
+        merged = False
+        for outer in range(nest.rank):
+            for inner in range(nest.rank):
+                if outer != inner and _contiguous(nest, outer, inner):
+                    nest, merged = _merge(nest, outer, inner), True
+                    break
+            if merged:
+                break
+    return nest
+
+
+def _contiguous(nest: Nest, outer: int, inner: int) -> bool:
+    return all(row[outer] == row[inner] * nest.extents[inner] for row in nest.strides)
+
+
+def _merge(nest: Nest, outer: int, inner: int) -> Nest:
+    extents = list(nest.extents)
+    extents[inner] *= extents[outer]
+    return Nest(tuple(extents), nest.strides).select([d for d in range(nest.rank) if d != outer])
+
+
+def repeats(nest: Nest, innermost: int, lanes: int) -> int:
+    """How many vector steps of `lanes` elements the nest takes when loop `innermost` runs over the lanes.
+
+    Lanes are neighbours in memory, or all the same element; any other stride costs a step per element.
+    """
+    if any(stride not in (0, 1) for stride in nest.column(innermost)):
+        return prod(nest.extents)
+    extent = nest.extents[innermost]
+    return -(-extent // lanes) * (prod(nest.extents) // extent)
+
+
+def order(nest: Nest, lanes: int) -> Nest:
+    """Sort the loops: the one with the fewest vector steps innermost, the others by falling stride of the destination.
+
+    >>> order(Nest((100, 3), ((1, 0), (1, 128))), 64)  # a sum over the rows, column by column
+    Nest(extents=(3, 100), strides=((0, 1), (128, 1)))
+    """
+    if nest.rank < 2 or not prod(nest.extents):
+        return nest
+    dims = range(nest.rank)
+    best = min(dims, key=lambda d: (repeats(nest, d, lanes), [abs(s) for s in nest.column(d)], -d))
+    rest = sorted((d for d in dims if d != best), key=lambda d: [-abs(s) for s in nest.column(d)])
+    return nest.select([*rest, best])
+
+
+def split(nest: Nest, rank: int) -> tuple[Nest, Nest]:
+    """Scalar loops, and at most `rank` loops for one instruction; the shortest go out, never the innermost.
+
+    >>> split(Nest((3, 8, 2, 64), ((64, 256, 0, 1),)), 2)
+    (Nest(extents=(3, 2), strides=((64, 0),)), Nest(extents=(8, 64), strides=((256, 1),)))
+    """
+    surplus = max(0, nest.rank - rank)
+    by_extent = sorted(range(nest.rank - 1), key=lambda d: nest.extents[d])
+    outside = sorted(by_extent[:surplus])
+    inside = [d for d in range(nest.rank) if d not in outside]
+    return nest.select(outside), nest.select(inside)

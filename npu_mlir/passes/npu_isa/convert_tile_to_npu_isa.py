@@ -1,0 +1,97 @@
+"""convert-tile-to-npu-isa: instructions instead of loads, stores and `linalg.generic`s on buffers.
+
+    %x = tile.alloc {address = 0, slots = 2} : memref<16x64xf32, #tile.space<ub>>
+    scf.for %i = %c0 to %c64 step %c16 {
+      %s = tile.slot %x[%count]
+      tile.load %A[%i] into %s map affine_map<(i0, d0, d1) -> (i0 + d0, d1)>
+      linalg.generic ins(%s) outs(%s) { math.exp }
+      tile.store %s, %B[%i] map affine_map<(i0, d0, d1) -> (i0 + d0, d1)>
+    }
+  becomes
+    %x = npu_isa.buffer 0, 4096 bytes, 2 slots : ub
+    scf.for %i = %c0 to %c64 step %c16 {
+      %s = npu_isa.slot %x[%count]
+      npu_isa.load_ub %A[%i], %s {map, shape = [16, 64], strides = [64, 1]}
+      npu_isa.vunary exp %s, %s {shape = [1024], strides = [[1], [1]]}
+      npu_isa.store_ub %s, %B[%i] {map, shape = [16, 64], strides = [64, 1]}
+    }
+
+Control flow and scalar arithmetic stay. The result has sequential meaning: nothing orders the pipes yet. The parts are
+in `tile_lowering`: `context` (buffers, addresses), `movement`, `cube`, `vector`.
+
+Does not handle: tiles as tensors (run `tile-bufferize`), buffers without an address (run `tile-plan-memory`), loops
+that carry buffers.
+"""
+
+from __future__ import annotations
+
+from xdsl.context import Context
+from xdsl.dialects import linalg
+from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from npu_mlir.diagnostics import UserError
+from npu_mlir.dialects import tile
+from npu_mlir.passes.npu_isa.tile_lowering import cube, movement, vector
+from npu_mlir.passes.npu_isa.tile_lowering.context import KernelContext
+from npu_mlir.targets.target import Target, get_target
+
+
+class ConvertTileToNpuIsa(ModulePass):
+    """Lower the kernels of a module to instructions."""
+
+    name = "convert-tile-to-npu-isa"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        name = op.attributes.get("npu.target")
+        target = get_target(name.data if isinstance(name, StringAttr) else "ascend-910")
+        for kernel in op.ops:
+            if isinstance(kernel, tile.KernelOp):
+                lower_kernel(kernel, target)
+
+
+def lower_kernel(kernel: tile.KernelOp, target: Target) -> None:
+    """Lower one kernel in place."""
+    accumulators = cube.Accumulators(kernel)
+    ctx = KernelContext(kernel, target)
+    old: list[Operation] = []
+    for op in list(kernel.body.walk()):
+        if _lower_op(ctx, op, accumulators):
+            old.append(op)
+    for op in reversed(old):
+        op.detach()
+        op.erase()
+
+
+def _lower_op(ctx: KernelContext, op: Operation, accumulators: cube.Accumulators) -> bool:
+    """Emit what becomes of `op`; False if `op` stays."""
+    ctx.lower(op)
+    match op:
+        case tile.AllocOp():
+            ctx.add_alloc(op)
+        case tile.SlotOp():
+            ctx.add_slot(op)
+        case tile.LoadOp() | tile.StoreOp():
+            _check_on_buffers(op)
+            if isinstance(op, tile.LoadOp):
+                movement.lower_load(ctx, op)
+            else:
+                movement.lower_store(ctx, op)
+        case linalg.FillOp() if cube.in_accumulator(op):
+            cube.check_fill(op)
+        case linalg.FillOp():
+            vector.lower_fill(ctx, op)
+        case linalg.GenericOp() if cube.in_accumulator(op):
+            cube.lower_contraction(ctx, op, accumulators)
+        case linalg.GenericOp():
+            vector.lower_generic(ctx, op)
+        case _:
+            return False
+    return True
+
+
+def _check_on_buffers(op: tile.LoadOp | tile.StoreOp) -> None:
+    side = op.dest if isinstance(op, tile.LoadOp) else op.value
+    if side is None or not isinstance(side.type, MemRefType):
+        raise UserError(f"'{op.name}' works on tensors here: run tile-bufferize first", loc=op)

@@ -1,0 +1,172 @@
+"""The cube: a contraction becomes `mmad`, the fill of its accumulator the condition to start from zero.
+
+    linalg.fill ins(%zero) outs(%acc)
+    scf.for %k = %c0 to %c512 step %c64 {
+      linalg.generic ins(%a0, %b0 : l0a, l0b) outs(%acc : l0c) { mulf, addf }
+    }
+  becomes
+    scf.for %k = %c0 to %c512 step %c64 {
+      %first = arith.cmpi eq, %k, %c0
+      npu_isa.mmad %acc, %a0, %b0 init %first
+    }
+
+Does not handle: a fill with anything but zero, a filled accumulator that no contraction follows, batch dims (those of
+all three operands: they are loops by now).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import cast
+
+from xdsl.dialects import arith, linalg, scf
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, UnitAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from npu_mlir.analysis.affine_maps import projection
+from npu_mlir.diagnostics import UserError
+from npu_mlir.dialects import npu_isa, tile
+from npu_mlir.dialects.tile import Space, space_of
+from npu_mlir.passes.npu_isa.tile_lowering.context import KernelContext, constant_value
+
+
+def in_accumulator(op: linalg.GenericOp | linalg.FillOp) -> bool:
+    """Whether an operation writes to L0C: it is the cube's."""
+    return space_of(op.outputs[0].type) is Space.L0C
+
+
+class Accumulators:
+    """Which contractions start from zero: each fill in L0C and the first contraction on its buffer after it."""
+
+    def __init__(self, kernel: tile.KernelOp):
+        self._fill: dict[Operation, Operation] = {}
+        open_fills: dict[SSAValue, Operation] = {}
+        for op in kernel.walk():
+            if not isinstance(op, linalg.FillOp | linalg.GenericOp) or not in_accumulator(op):
+                continue
+            buffer = _whole(op.outputs[0])
+            fill = open_fills.pop(buffer, None)
+            if isinstance(op, linalg.GenericOp):
+                if fill is not None:
+                    self._fill[op] = fill
+                continue
+            if fill is not None:
+                raise _useless_fill(fill)
+            open_fills[buffer] = op
+        for fill in open_fills.values():
+            raise _useless_fill(fill)
+
+    def loops_since_fill(self, op: Operation) -> list[scf.ForOp] | None:
+        """The loops around a contraction that its accumulator's fill is outside of; None if no fill precedes it."""
+        fill = self._fill.get(op)
+        if fill is None:
+            return None
+        loops: list[scf.ForOp] = []
+        around = op.parent_op()
+        while around is not None and around is not fill.parent_op():
+            if isinstance(around, scf.ForOp):
+                loops.append(around)
+            around = around.parent_op()
+        if around is None:
+            raise UserError(
+                "the first contraction on this accumulator is outside of the loop of its fill", loc=op
+            )
+        return loops[::-1]
+
+
+def _whole(value: SSAValue) -> SSAValue:
+    return value.owner.buffer if isinstance(value.owner, tile.SlotOp) else value
+
+
+def _useless_fill(op: Operation) -> UserError:
+    return UserError("a filled accumulator that no contraction adds to", loc=op)
+
+
+def check_fill(op: linalg.FillOp) -> None:
+    """Accept only zero: what the cube can start from."""
+    owner = op.inputs[0].owner
+    value = owner.value if isinstance(owner, arith.ConstantOp) else None
+    if not isinstance(value, FloatAttr | IntegerAttr) or value.value.data != 0:
+        raise UserError("an accumulator in L0C can only start from the constant zero", loc=op)
+
+
+def lower_contraction(ctx: KernelContext, op: linalg.GenericOp, accumulators: Accumulators) -> None:
+    """Lower a contraction."""
+    _check_body(op)
+    a, b = (ctx.buffer(v) for v in op.inputs)
+    c = ctx.buffer(op.outputs[0])
+    if (a.space, b.space) != (Space.L0A, Space.L0B):
+        raise UserError(f"the cube multiplies L0A by L0B, not {a.space} by {b.space}", loc=op)
+    sizes = _matrix_sizes(op)
+    loops = accumulators.loops_since_fill(op)
+    init, zero = None, None
+    if loops is not None:
+        init = _first_iteration(ctx, loops)
+        zero = UnitAttr() if init is None else None
+    ctx.emit(npu_isa.MmadOp(c.address, a.address, b.address, sizes, a.element, c.element, init, zero))
+
+
+def _matrix_sizes(op: linalg.GenericOp) -> tuple[int, int, int]:
+    """The m, k, n of the product; raises unless the operands' dims stand in the order the cube wants."""
+    a, b, c = (projection(m.data) for m in op.indexing_maps)
+    if a is None or b is None or c is None:
+        raise UserError("the cube's operands must be indexed by plain dimensions", loc=op)
+    m = [d for d in a if d in c]
+    k = [d for d in a if d not in c]
+    n = [d for d in b if d not in a]
+    if a != m + k or b != k + n or c != m + n:
+        raise UserError(
+            f"the cube needs (m k) x (k n) -> (m n), got {tuple(a)} x {tuple(b)} -> {tuple(c)}", loc=op
+        )
+    extents = dict(zip(a, _shape(op.inputs[0]), strict=True)) | dict(
+        zip(b, _shape(op.inputs[1]), strict=True)
+    )
+    return _extent(m, extents), _extent(k, extents), _extent(n, extents)
+
+
+def _extent(dims: Sequence[int], extents: dict[int, int]) -> int:
+    return prod(extents[d] for d in dims)
+
+
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    return cast("tile.TileType", value.type).get_shape()
+
+
+_MULTIPLY = (arith.MulfOp, arith.MuliOp)
+_ADD = (arith.AddfOp, arith.AddiOp)
+_WIDEN = (arith.ExtFOp, arith.ExtSIOp)
+
+
+def _check_body(op: linalg.GenericOp) -> None:
+    """Raise unless the body is `out + widen(a) * widen(b)`."""
+    block = op.body.block
+    yield_ = block.last_op
+    total = yield_.operands[0].owner if yield_ is not None and len(yield_.operands) == 1 else None
+    if isinstance(total, _ADD) and len(block.args) == 3:
+        product = next((v.owner for v in total.operands if v is not block.args[2]), None)
+        if isinstance(product, _MULTIPLY) and block.args[2] in total.operands:
+            factors = {_narrow(v, block) for v in product.operands}
+            if factors == {block.args[0], block.args[1]}:
+                return
+    raise UserError("the cube computes out + a * b only; this body is something else", loc=op)
+
+
+def _narrow(value: SSAValue, block: Block) -> SSAValue:
+    return value.owner.operands[0] if isinstance(value.owner, _WIDEN) else value
+
+
+def _first_iteration(ctx: KernelContext, loops: Sequence[scf.ForOp]) -> SSAValue | None:
+    """Whether all of `loops` are in their first iteration; None for always."""
+    result: SSAValue | None = None
+    for loop in loops:
+        if _runs_once(loop):
+            continue
+        first = ctx.emit(arith.CmpiOp(loop.body.block.args[0], loop.lb, "eq")).result
+        result = first if result is None else ctx.emit(arith.AndIOp(result, first)).result
+    return result
+
+
+def _runs_once(loop: scf.ForOp) -> bool:
+    lower, upper, step = (constant_value(v) for v in (loop.lb, loop.ub, loop.step))
+    return lower is not None and upper is not None and step is not None and lower < upper <= lower + step

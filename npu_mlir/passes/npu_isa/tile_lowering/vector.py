@@ -1,0 +1,205 @@
+"""The vector unit: `linalg.generic` and `linalg.fill` on UB become one vector instruction each, in scalar loops where
+an instruction has too few dims.
+
+    linalg.generic {maps = [(d0, d1) -> (d0, d1), (d0, d1) -> (d1), (d0, d1) -> (d0, d1)]}
+      ins(%x, %bias : memref<32x64xf32, ub>, memref<64xf32, ub>) outs(%y : memref<32x64xf32, ub>) { arith.addf }
+  becomes
+    npu_isa.vbinary add %y, %x, %bias {shape = [32, 64], strides = [[64, 1], [64, 1], [0, 1]]}
+
+The rank and order of the dims are chosen by `npu_mlir.analysis.strides`; linear maps of any kind are strides.
+
+Does not handle: bodies of several instructions, results that are written more than once per element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.dialects import arith, linalg
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, MemRefType
+from xdsl.ir import Attribute, SSAValue
+
+from npu_mlir.analysis.affine_maps import Linear, linear_map
+from npu_mlir.analysis.strides import (
+    Nest,
+    StrideError,
+    collapse,
+    drop_unit_dims,
+    element_strides,
+    iteration_extents,
+    order,
+    split,
+)
+from npu_mlir.diagnostics import UserError
+from npu_mlir.dialects import npu_isa
+from npu_mlir.dialects.tile import Space
+from npu_mlir.passes.npu_isa.tile_lowering.context import Buffer, KernelContext, Offset
+from npu_mlir.passes.npu_isa.tile_lowering.vector_body import Source, VectorForm, classify
+
+MAX_RANK = 4
+"""Dims of a vector instruction."""
+
+
+def lower_generic(ctx: KernelContext, op: linalg.GenericOp) -> None:
+    """Lower a generic on UB."""
+    form = classify(op)
+    maps, extents = _iteration_space(op)
+    dest = len(op.inputs)
+    _check_result(op, maps[dest], form)
+    read = [s for s in form.sources if isinstance(s, int)]
+    if read == [dest] and form.kind == "copy":
+        return
+    buffers = [_vector_buffer(ctx, op.operands[i]) for i in (dest, *read)]
+    rows: list[tuple[int, ...]] = []
+    offsets: list[Offset] = []
+    for i, buffer in zip((dest, *read), buffers, strict=True):
+        rows.append(element_strides([e.coefficients for e in maps[i]], buffer.strides, len(extents)))
+        start = sum(e.constant * s for e, s in zip(maps[i], buffer.strides, strict=True))
+        offsets.append(Offset(constant=start * buffer.element_bytes))
+    addresses = [ctx.address(b.address, o) for b, o in zip(buffers, offsets, strict=True)]
+    _emit_form(ctx, form, Nest(extents, tuple(rows)), addresses, buffers)
+
+
+def lower_fill(ctx: KernelContext, op: linalg.FillOp) -> None:
+    """Lower the fill of a buffer in UB."""
+    owner = op.inputs[0].owner
+    if not isinstance(owner, arith.ConstantOp):
+        raise UserError("a buffer can only be filled with a constant", loc=op)
+    dest = _vector_buffer(ctx, op.outputs[0])
+    nest = Nest(_with_padding(dest), (dest.strides,))
+    emit_vector(ctx, npu_isa.VDupOp, "dup", nest, [dest.address], [dest], owner.value, 0)
+
+
+def _with_padding(buffer: Buffer) -> tuple[int, ...]:
+    """The extents of a buffer with the padding at the end of its rows, so that it is one run."""
+    if len(buffer.shape) < 2:
+        return buffer.shape
+    return (*buffer.shape[:-1], buffer.strides[-2])
+
+
+def _iteration_space(op: linalg.GenericOp) -> tuple[list[list[Linear]], tuple[int, ...]]:
+    maps: list[list[Linear]] = []
+    shapes: list[tuple[int, ...]] = []
+    for attr, operand in zip(op.indexing_maps, op.operands, strict=True):
+        linear = linear_map(attr.data)
+        if linear is None:
+            raise UserError(f"the indexing map {attr.data} is not linear", loc=op)
+        maps.append(linear)
+        shapes.append(operand.type.get_shape() if isinstance(operand.type, MemRefType) else ())
+    try:
+        return maps, iteration_extents(maps, shapes, op.indexing_maps.data[0].data.num_dims)
+    except StrideError as error:
+        raise UserError(str(error), loc=op) from error
+
+
+def _check_result(op: linalg.GenericOp, out_map: Sequence[Linear], form: VectorForm) -> None:
+    """Raise unless each element of the result is written once, or accumulated over the reduction dims."""
+    used = [d for expr in out_map for d in expr.dims()]
+    if any(len(expr.dims()) > 1 for expr in out_map) or len(set(used)) != len(used):
+        raise UserError("the result's indexing map must have its own dimension in each coordinate", loc=op)
+    accumulates = form.instruction in (npu_isa.VReduceOp, npu_isa.VMaddOp)
+    for dim, iterator in enumerate(op.iterator_types):
+        if dim not in used and (iterator.data == linalg.IteratorType.PARALLEL or not accumulates):
+            raise UserError(f"the result has no coordinate for dimension {dim}", loc=op)
+
+
+def _vector_buffer(ctx: KernelContext, value: SSAValue) -> Buffer:
+    buffer = ctx.buffer(value)
+    if buffer.space is not Space.UB:
+        raise UserError(f"the vector unit works on UB, not on {buffer.space}", loc=ctx.source)
+    return buffer
+
+
+def _emit_form(
+    ctx: KernelContext,
+    form: VectorForm,
+    nest: Nest,
+    addresses: Sequence[SSAValue],
+    buffers: Sequence[Buffer],
+) -> None:
+    constants = [(i, s) for i, s in enumerate(form.sources) if not isinstance(s, int)]
+    if len(constants) == 2 and form.kind == "select":
+        _emit_constant_select(ctx, form.sources, nest, addresses, buffers)
+        return
+    if len(constants) > 1 or (constants and form.instruction in (npu_isa.VUnaryOp, npu_isa.VCastOp)):
+        raise UserError("the operands are constants: fold the operation first", loc=ctx.source)
+    position, imm = constants[0] if constants else (None, None)
+    emit_vector(ctx, form.instruction, form.kind, nest, addresses, buffers, imm, position)
+
+
+def _emit_constant_select(
+    ctx: KernelContext,
+    sources: Sequence[Source],
+    nest: Nest,
+    addresses: Sequence[SSAValue],
+    buffers: Sequence[Buffer],
+) -> None:
+    """`mask ? 1.0 : 2.0`: fill with the second constant, then select between the first and that."""
+    (dest, mask), (to, mask_buffer) = addresses, buffers
+    if dest is mask:
+        raise UserError("a select between two constants cannot overwrite its mask", loc=ctx.source)
+    _, first, second = sources
+    assert not isinstance(first, int) and not isinstance(second, int)
+    out, condition = nest.strides
+    emit_vector(ctx, npu_isa.VDupOp, "dup", Nest(nest.extents, (out,)), [dest], [to], second, 0)
+    ctx.lower(ctx.source)
+    both = Nest(nest.extents, (out, condition, out))
+    emit_vector(ctx, npu_isa.VSelectOp, "select", both, [dest, mask, dest], [to, mask_buffer, to], first, 1)
+
+
+def emit_vector(
+    ctx: KernelContext,
+    instruction: type[npu_isa.VectorInstruction],
+    kind: str,
+    nest: Nest,
+    addresses: Sequence[SSAValue],
+    buffers: Sequence[Buffer],
+    imm: Attribute | None = None,
+    imm_position: int | None = None,
+) -> None:
+    """Emit one instruction for the whole nest, in scalar loops over the dims that it has no room for.
+
+    `addresses` and `buffers` belong to the destination and then to every source that is in memory.
+    """
+    if not prod(nest.extents):
+        return
+    nest = collapse(drop_unit_dims(nest))
+    widest = max(b.element_bytes for b in buffers)
+    outside, inside = split(order(nest, ctx.target.vector_bytes // widest), MAX_RANK)
+    if outside.rank:
+        ivs = [ctx.loop(extent) for extent in outside.extents]
+        addresses = [
+            _advance(ctx, address, row, ivs, buffer.element_bytes)
+            for address, row, buffer in zip(addresses, outside.strides, buffers, strict=True)
+        ]
+    shape, strides = inside.extents, inside.strides
+    if not shape:
+        shape, strides = (1,), tuple((1,) for _ in buffers)
+    types = [b.element for b in buffers]
+    imm = _typed(imm, instruction, types)
+    ctx.emit(instruction(kind, addresses[0], addresses[1:], shape, strides, types, imm, imm_position))
+
+
+def _advance(
+    ctx: KernelContext, address: SSAValue, row: Sequence[int], ivs: Sequence[SSAValue], element_bytes: int
+) -> SSAValue:
+    """The address of an operand in the current iteration of the scalar loops."""
+    offset = Offset()
+    for iv, stride in zip(ivs, row, strict=True):
+        offset.add(iv, stride * element_bytes)
+    base = address.owner
+    if isinstance(base, npu_isa.AtOp) and base.offset is None:
+        address, offset.constant = base.base, base.constant.value.data
+    return ctx.address(address, offset)
+
+
+def _typed(
+    imm: Attribute | None, instruction: type[npu_isa.VectorInstruction], types: Sequence[Attribute]
+) -> Attribute | None:
+    """A fill's constant in the type of the destination; `linalg.fill` converts it."""
+    if instruction is npu_isa.VDupOp and isinstance(imm, FloatAttr) and imm.type != types[0]:
+        return FloatAttr(imm.value.data, types[0])  # pyright: ignore[reportArgumentType, reportCallIssue]
+    if instruction is npu_isa.VDupOp and isinstance(imm, IntegerAttr) and imm.type != types[0]:
+        return IntegerAttr(imm.value.data, types[0])  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return imm

@@ -1,0 +1,236 @@
+"""Which vector instruction the body of a `linalg.generic` is.
+
+    ^bb0(%in: f32, %out: f32):                 VectorForm(VBinaryOp, "mul", (0, 2.0 : f32))
+      %two = arith.constant 2.0 : f32
+      %r = arith.mulf %in, %two : f32
+      linalg.yield %r : f32
+
+A source is the number of an operand of the generic or a constant. Bodies of more than one instruction are the
+business of `tile-split-compute`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.dialects import arith, linalg, math
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+
+from npu_mlir.diagnostics import UserError
+from npu_mlir.dialects.npu_isa import (
+    VBinaryOp,
+    VCastOp,
+    VCmpOp,
+    VDupOp,
+    VectorInstruction,
+    VMaddOp,
+    VReduceOp,
+    VSelectOp,
+    VUnaryOp,
+)
+
+Source: TypeAlias = int | Attribute
+
+
+@dataclass(frozen=True)
+class VectorForm:
+    """An instruction, and what it reads: numbers of operands and at most one constant."""
+
+    instruction: type[VectorInstruction]
+    kind: str
+    sources: tuple[Source, ...]
+
+
+UNARY: dict[type[Operation], str] = {
+    math.ExpOp: "exp",
+    math.LogOp: "log",
+    math.SqrtOp: "sqrt",
+    math.AbsFOp: "abs",
+    math.AbsIOp: "abs",
+    arith.NegfOp: "neg",
+}
+
+BINARY: dict[type[Operation], str] = {
+    arith.AddfOp: "add",
+    arith.AddiOp: "add",
+    arith.SubfOp: "sub",
+    arith.SubiOp: "sub",
+    arith.MulfOp: "mul",
+    arith.MuliOp: "mul",
+    arith.DivfOp: "div",
+    arith.DivSIOp: "div",
+    arith.MaximumfOp: "max",
+    arith.MaxSIOp: "max",
+    arith.MinimumfOp: "min",
+    arith.MinSIOp: "min",
+    arith.AndIOp: "and",
+    arith.OrIOp: "or",
+    arith.XOrIOp: "xor",
+}
+
+REDUCTIONS: dict[type[Operation], str] = {
+    arith.AddfOp: "sum",
+    arith.AddiOp: "sum",
+    arith.MulfOp: "prod",
+    arith.MuliOp: "prod",
+    arith.MaximumfOp: "max",
+    arith.MaxSIOp: "max",
+    arith.MinimumfOp: "min",
+    arith.MinSIOp: "min",
+}
+
+BOOLEAN_REDUCTIONS: dict[type[Operation], str] = {arith.OrIOp: "max", arith.AndIOp: "min"}
+"""On i1, any is the maximum and all is the minimum."""
+
+CASTS: dict[type[Operation], str] = {
+    arith.ExtFOp: "cast",
+    arith.TruncFOp: "cast",
+    arith.SIToFPOp: "cast",
+    arith.FPToSIOp: "cast",
+    arith.ExtSIOp: "cast",
+    arith.TruncIOp: "cast",
+    arith.UIToFPOp: "ucast",
+    arith.ExtUIOp: "ucast",
+}
+
+FLOAT_COMPARISONS = {1: "eq", 2: "gt", 3: "ge", 4: "lt", 5: "le", 13: "ne"}
+"""By the number of the `arith.cmpf` predicate: oeq, ogt, oge, olt, ole, une."""
+
+INTEGER_COMPARISONS = {0: "eq", 1: "ne", 2: "lt", 3: "le", 4: "gt", 5: "ge"}
+"""By the number of the `arith.cmpi` predicate: eq, ne, slt, sle, sgt, sge."""
+
+
+def classify(op: linalg.GenericOp) -> VectorForm:
+    """The instruction that the body of `op` is."""
+    return _Body(op).form()
+
+
+class _Body:
+    def __init__(self, op: linalg.GenericOp):
+        self.op = op
+        self.out = len(op.inputs)
+        last = op.body.block.last_op
+        if len(op.outputs) != 1 or last is None or len(last.operands) != 1:
+            raise UserError("a vector operation has one result", loc=op)
+        self.result = last.operands[0]
+        self.reducing = any(t.data != linalg.IteratorType.PARALLEL for t in op.iterator_types)
+
+    def form(self) -> VectorForm:
+        source = self.source(self.result)
+        if isinstance(source, int):
+            return VectorForm(VUnaryOp, "copy", (source,))
+        if source is not None:
+            return VectorForm(VDupOp, "dup", (source,))
+        root = self.result.owner
+        assert isinstance(root, Operation)
+        if self.reducing:
+            return self.accumulation(root)
+        return self.multiply_add(root) or self.elementwise(root)
+
+    def source(self, value: SSAValue) -> Source | None:
+        """The operand or constant that `value` is, None for a value computed in the body."""
+        owner = value.owner
+        if isinstance(owner, arith.ConstantOp):
+            return owner.value
+        if not isinstance(value, BlockArgument) or value.block is not self.op.body.block:
+            if isinstance(owner, Operation) and owner.parent is self.op.body.block:
+                return None
+            raise UserError("a scalar that is not a constant cannot enter a vector instruction", loc=self.op)
+        operand = self.op.operands[value.index]
+        if isinstance(operand.owner, arith.ConstantOp):
+            return operand.owner.value
+        return value.index
+
+    def sources(self, values: Sequence[SSAValue]) -> tuple[Source, ...]:
+        found = [self.source(v) for v in values]
+        sources = tuple(s for s in found if s is not None)
+        if len(sources) != len(found):
+            raise UserError(
+                "the body is more than one vector instruction: run tile-split-compute first", loc=self.op
+            )
+        return sources
+
+    def accumulation(self, root: Operation) -> VectorForm:
+        """`out = op(out, in)` or `out = out + a * b`."""
+        multiply_add = self.multiply_add(root)
+        if multiply_add is not None:
+            return multiply_add
+        kind = REDUCTIONS.get(type(root))
+        if kind is None and getattr(root.results[0].type, "bitwidth", 0) == 1:
+            kind = BOOLEAN_REDUCTIONS.get(type(root))
+        if kind is None:
+            raise self.unknown(root)
+        sources = [s for s in self.sources(root.operands) if s != self.out]
+        if len(sources) != 1 or not isinstance(sources[0], int):
+            raise UserError("a vector reduction accumulates one operand: out = op(out, in)", loc=self.op)
+        return VectorForm(VReduceOp, kind, (sources[0],))
+
+    def multiply_add(self, root: Operation) -> VectorForm | None:
+        """`out + a * b`, the factors widened or not."""
+        if not isinstance(root, arith.AddfOp | arith.AddiOp):
+            return None
+        if sum(v is self.op.body.block.args[self.out] for v in root.operands) != 1:
+            return None
+        product = next(v for v in root.operands if v is not self.op.body.block.args[self.out]).owner
+        if not isinstance(product, arith.MulfOp | arith.MuliOp):
+            return None
+        factors = self.sources([_narrow(v) for v in product.operands])
+        if not all(isinstance(f, int) for f in factors):
+            raise UserError("multiply-add takes no constant factor", loc=self.op)
+        return VectorForm(VMaddOp, "madd", factors)
+
+    def elementwise(self, root: Operation) -> VectorForm:
+        sources = self.sources(root.operands)
+        match root:
+            case arith.CmpfOp():
+                return VectorForm(VCmpOp, self.comparison(root, FLOAT_COMPARISONS), sources)
+            case arith.CmpiOp():
+                return VectorForm(VCmpOp, self.comparison(root, INTEGER_COMPARISONS), sources)
+            case arith.SelectOp():
+                return VectorForm(VSelectOp, "select", sources)
+            case _:
+                pass
+        if type(root) in UNARY:
+            return VectorForm(VUnaryOp, UNARY[type(root)], sources)
+        if type(root) in CASTS:
+            return VectorForm(VCastOp, CASTS[type(root)], sources)
+        if type(root) not in BINARY:
+            raise self.unknown(root)
+        return self.binary(root, BINARY[type(root)], sources)
+
+    def binary(self, root: Operation, kind: str, sources: tuple[Source, ...]) -> VectorForm:
+        operands = tuple(s for s in sources if isinstance(s, int))
+        constants = [s for s in sources if not isinstance(s, int)]
+        if len(constants) == 1:
+            if kind == "max" and isinstance(root.results[0].type, AnyFloat) and _is_value(constants[0], 0):
+                return VectorForm(VUnaryOp, "relu", operands)
+            if kind == "xor" and root.results[0].type == _I1 and not _is_value(constants[0], 0):
+                return VectorForm(VUnaryOp, "not", operands)
+        return VectorForm(VBinaryOp, kind, sources)
+
+    def comparison(self, root: arith.CmpfOp | arith.CmpiOp, kinds: dict[int, str]) -> str:
+        predicate = root.predicate.value.data
+        if predicate not in kinds:
+            raise UserError(
+                f"the vector unit has no instruction for '{root.name}' with predicate {predicate}",
+                loc=self.op,
+            )
+        return kinds[predicate]
+
+    def unknown(self, root: Operation) -> UserError:
+        what = "reduction by" if self.reducing else "instruction for"
+        return UserError(f"the vector unit has no {what} '{root.name}'", loc=self.op)
+
+
+_I1 = IntegerType(1)
+
+
+def _narrow(value: SSAValue) -> SSAValue:
+    return value.owner.operands[0] if isinstance(value.owner, arith.ExtFOp | arith.ExtSIOp) else value
+
+
+def _is_value(attr: Attribute, value: int) -> bool:
+    return isinstance(attr, FloatAttr | IntegerAttr) and attr.value.data == value

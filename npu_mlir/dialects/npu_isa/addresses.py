@@ -1,0 +1,185 @@
+"""Addresses: what the scalar unit computes for the other pipes."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from npu_mlir.dialects.npu_isa.base import AddrType, integer
+from npu_mlir.dialects.npu_isa.syntax import parse_operand
+from npu_mlir.dialects.tile import Space, SpaceAttr
+
+
+def _parse_type(parser: Parser) -> AddrType:
+    parser.parse_punctuation(":")
+    type_ = parser.parse_type()
+    if not isinstance(type_, AddrType):
+        parser.raise_error(f"expected an address type, got {type_}")
+    return type_
+
+
+def _print_type(printer: Printer, type_: Attribute) -> None:
+    printer.print_string(" : ")
+    printer.print_attribute(type_)
+
+
+@irdl_op_definition
+class BufferOp(IRDLOperation):
+    """A buffer of `slots` copies of `bytes` bytes each, from `address` on.
+
+    Example:
+
+    ```mlir
+    %b = npu_isa.buffer 2 x 1024 at 4096 : !npu_isa.addr<ub>
+    ```
+    """
+
+    name = "npu_isa.buffer"
+    address = prop_def(IntegerAttr[IntegerType])
+    bytes = prop_def(IntegerAttr[IntegerType])
+    slots = prop_def(IntegerAttr[IntegerType])
+    result = result_def(AddrType)
+    traits = traits_def(Pure())
+
+    def __init__(self, space: SpaceAttr, address: int, bytes: int, slots: int = 1):
+        super().__init__(
+            result_types=[AddrType(space)],
+            properties={"address": integer(address), "bytes": integer(bytes), "slots": integer(slots)},
+        )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> BufferOp:
+        slots = parser.parse_integer()
+        parser.parse_keyword("x")
+        size = parser.parse_integer()
+        parser.parse_keyword("at")
+        address = parser.parse_integer()
+        attributes = parser.parse_optional_attr_dict()
+        op = cls(_parse_type(parser).space, address, size, slots)
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        slots, size, address = (p.value.data for p in (self.slots, self.bytes, self.address))
+        printer.print_string(f" {slots} x {size} at {address}")
+        printer.print_op_attributes(self.attributes)
+        _print_type(printer, self.result.type)
+
+    def verify_(self) -> None:
+        if self.result.type.space.data is Space.GM:
+            raise VerifyException("npu_isa.buffer is in an on-chip memory, not in gm")
+        if self.address.value.data < 0 or self.bytes.value.data < 1 or self.slots.value.data < 1:
+            raise VerifyException("a buffer has an address, at least one byte and at least one slot")
+
+
+@irdl_op_definition
+class SlotOp(IRDLOperation):
+    """The address of copy `index mod slots` of a buffer.
+
+    Example:
+
+    ```mlir
+    %s = npu_isa.slot %b[%i] : !npu_isa.addr<ub>
+    ```
+    """
+
+    name = "npu_isa.slot"
+    buffer = operand_def(AddrType)
+    index = operand_def(IndexType)
+    result = result_def(AddrType)
+    traits = traits_def(Pure())
+
+    def __init__(self, buffer: SSAValue, index: SSAValue):
+        super().__init__(operands=[buffer, index], result_types=[buffer.type])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> SlotOp:
+        buffer = parser.parse_unresolved_operand()
+        with parser.in_square_brackets():
+            index = parse_operand(parser, IndexType())
+        attributes = parser.parse_optional_attr_dict()
+        op = cls(parser.resolve_operand(buffer, _parse_type(parser)), index)
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.buffer)
+        with printer.in_square_brackets():
+            printer.print_ssa_value(self.index)
+        printer.print_op_attributes(self.attributes)
+        _print_type(printer, self.result.type)
+
+    def verify_(self) -> None:
+        if self.result.type != self.buffer.type:
+            raise VerifyException("npu_isa.slot has the type of its buffer")
+        if not isinstance(self.buffer.owner, BufferOp):
+            raise VerifyException("npu_isa.slot takes the result of an npu_isa.buffer")
+
+
+@irdl_op_definition
+class AtOp(IRDLOperation):
+    """The address `offset` bytes (an index value, or the attribute `constant`, or both) further on.
+
+    Example:
+
+    ```mlir
+    %p = npu_isa.at %b + 64 : !npu_isa.addr<ub>
+    %q = npu_isa.at %b + %i + 64 : !npu_isa.addr<ub>
+    ```
+    """
+
+    name = "npu_isa.at"
+    base = operand_def(AddrType)
+    offset = opt_operand_def(IndexType)
+    constant = prop_def(IntegerAttr[IntegerType])
+    result = result_def(AddrType)
+    traits = traits_def(Pure())
+
+    def __init__(self, base: SSAValue, offset: SSAValue | None = None, constant: int = 0):
+        super().__init__(
+            operands=[base, offset], result_types=[base.type], properties={"constant": integer(constant)}
+        )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> AtOp:
+        base = parser.parse_unresolved_operand()
+        offset, constant = None, 0
+        while parser.parse_optional_punctuation("+"):
+            value = parser.parse_optional_integer(allow_boolean=False)
+            if value is None:
+                offset = parse_operand(parser, IndexType())
+            else:
+                constant = value
+        attributes = parser.parse_optional_attr_dict()
+        op = cls(parser.resolve_operand(base, _parse_type(parser)), offset, constant)
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.base)
+        if self.offset is not None:
+            printer.print_string(" + ")
+            printer.print_ssa_value(self.offset)
+        if self.constant.value.data:
+            printer.print_string(f" + {self.constant.value.data}")
+        printer.print_op_attributes(self.attributes)
+        _print_type(printer, self.result.type)
+
+    def verify_(self) -> None:
+        if self.result.type != self.base.type:
+            raise VerifyException("npu_isa.at has the type of its base")

@@ -1,0 +1,239 @@
+"""What every instruction owes: its pipe, the memory that it touches, and the work that its cost depends on.
+
+These are plain values, so that sync insertion, hazard check, cost formulas and simulator need no switch over op
+classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, cast
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, i64
+from xdsl.ir import ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.irdl import IRDLOperation, irdl_attr_definition, param_def
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from npu_mlir.dialects.tile import SpaceAttr
+
+BLOCK = 32
+"""Bytes of the blocks in which the memories of the core are read and written."""
+
+MAX_DIMS = 4
+"""The most dims that an instruction iterates over."""
+
+
+class Pipe(StrEnum):
+    """An in-order execution queue of the core."""
+
+    S = "S"
+    V = "V"
+    M = "M"
+    MTE1 = "MTE1"
+    MTE2 = "MTE2"
+    MTE3 = "MTE3"
+    FIX = "FIX"
+
+
+@dataclass(frozen=True)
+class Extent:
+    """A static set of bytes relative to an address: `dims` = (count, byte stride) nested around `run` bytes."""
+
+    dims: tuple[tuple[int, int], ...]
+    run: int
+
+    @property
+    def end(self) -> int:
+        """One past the last byte."""
+        return self.run + sum((count - 1) * stride for count, stride in self.dims)
+
+
+@dataclass(frozen=True)
+class Access:
+    """One operand's memory access: the bytes of `extent` from the address (or GM memref) `operand`.
+
+    For a GM operand `extent` is None: the touched box follows from the instruction's map, indices and shape.
+    """
+
+    operand: SSAValue
+    write: bool
+    extent: Extent | None
+
+
+@dataclass(frozen=True)
+class MoveWork:
+    """`bytes` moved along `path` ("gm_l1", ...), every contiguous run rounded up to blocks of 32 B."""
+
+    path: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class CubeWork:
+    """A product of `m x k` and `k x n` elements of `element_bytes`; `f32` says that they are f32."""
+
+    m: int
+    k: int
+    n: int
+    element_bytes: int
+    f32: bool
+
+
+@dataclass(frozen=True)
+class VectorWork:
+    """`rows` contiguous rows of `row_bytes`; `kind` is the row of the target's table of vector costs."""
+
+    kind: str
+    rows: int
+    row_bytes: int
+
+
+Work = MoveWork | CubeWork | VectorWork
+
+
+@irdl_attr_definition
+class AddrType(ParametrizedAttribute, TypeAttribute):
+    """The address of bytes in an on-chip memory: `!npu_isa.addr<ub>`."""
+
+    name = "npu_isa.addr"
+    space: SpaceAttr = param_def()
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[SpaceAttr]:
+        return [SpaceAttr(SpaceAttr.parse_parameter(parser))]
+
+    def print_parameters(self, printer: Printer) -> None:
+        self.space.print_parameter(printer)
+
+
+class Instruction(IRDLOperation):
+    """Base of all instructions."""
+
+    PIPE: ClassVar[Pipe]
+
+    def accesses(self, fractal: int = 16) -> tuple[Access, ...]:
+        """What the instruction reads and writes; `fractal` is the side of a step of the target's cube.
+
+        An operand that is read and written is listed twice.
+        """
+        raise NotImplementedError
+
+    def work(self) -> Work:
+        """What the cost of the instruction depends on."""
+        raise NotImplementedError
+
+
+def array(values: Iterable[int]) -> DenseArrayBase:
+    """Integers as an attribute."""
+    return DenseArrayBase.from_list(i64, list(values))
+
+
+def ints(attr: DenseArrayBase) -> tuple[int, ...]:
+    """The integers of an attribute."""
+    return tuple(int(v) for v in cast("DenseArrayBase[IntegerType]", attr).iter_values())
+
+
+def integer(value: int) -> IntegerAttr[IntegerType]:
+    """An integer as an attribute."""
+    return IntegerAttr(value, i64)
+
+
+def round_up(value: int, unit: int) -> int:
+    """The least multiple of `unit` that is not below `value`.
+
+    >>> round_up(33, 32)
+    64
+    """
+    return -(-value // unit) * unit
+
+
+def product(values: Iterable[int]) -> int:
+    """The product of integers, 1 for none."""
+    result = 1
+    for value in values:
+        result *= value
+    return result
+
+
+def collapse(shape: Sequence[int], *strides: Sequence[int]) -> tuple[list[int], list[list[int]]]:
+    """Drop unit dims and merge each dim with the next where that is one step of a longer run for every operand.
+
+    >>> collapse((2, 1, 8), (8, 0, 1), (8, 8, 1))
+    ([16], [[1], [1]])
+    """
+    dims: list[int] = []
+    merged: list[list[int]] = [[] for _ in strides]
+    for dim in reversed(range(len(shape))):
+        count = shape[dim]
+        if count == 1:
+            continue
+        steps = [s[dim] for s in strides]
+        if dims and all(step == m[0] * dims[0] for step, m in zip(steps, merged, strict=True)):
+            dims[0] *= count
+            continue
+        dims.insert(0, count)
+        for m, step in zip(merged, steps, strict=True):
+            m.insert(0, step)
+    return dims, merged
+
+
+def strided_extent(shape: Sequence[int], strides: Sequence[int], element_bytes: int) -> Extent:
+    """The bytes of a strided block of elements.
+
+    >>> strided_extent((4, 10), (16, 1), 4)
+    Extent(dims=((4, 64),), run=40)
+    """
+    order = sorted((d for d in range(len(shape)) if strides[d]), key=lambda d: -strides[d])
+    dims, (steps,) = collapse([shape[d] for d in order], [strides[d] for d in order])
+    run = element_bytes
+    if dims and steps[-1] == 1:
+        run *= dims.pop()
+    return Extent(tuple((n, s * element_bytes) for n, s in zip(dims, steps)), run)
+
+
+def moved_bytes(shape: Sequence[int], element_bytes: int, *strides: Sequence[int]) -> int:
+    """Bytes of a block when each run that is contiguous for all operands is rounded up to blocks of 32 B.
+
+    >>> moved_bytes((4, 10), 4, (16, 1), (100, 1))
+    256
+    """
+    order = sorted(range(len(shape)), key=lambda d: [-s[d] for s in strides])
+    dims, merged = collapse([shape[d] for d in order], *[[s[d] for d in order] for s in strides])
+    run = dims.pop() if dims and all(m[-1] == 1 for m in merged) else 1
+    return product(dims) * round_up(run * element_bytes, BLOCK)
+
+
+def check_shape(shape: Sequence[int], *strides: Sequence[int]) -> None:
+    """Raise unless the iteration space is one of an instruction and every operand has a stride per dim."""
+    if len(shape) > MAX_DIMS:
+        raise VerifyException(f"an instruction iterates over at most {MAX_DIMS} dims, got {list(shape)}")
+    if any(n < 1 for n in shape):
+        raise VerifyException(f"every dim must have at least one element, got {list(shape)}")
+    for s in strides:
+        if len(s) != len(shape):
+            raise VerifyException(f"{len(shape)} dims, but the strides {list(s)} are {len(s)}")
+        if any(step < 0 for step in s):
+            raise VerifyException(f"strides can't be negative, got {list(s)}")
+
+
+def check_distinct(shape: Sequence[int], strides: Sequence[int]) -> None:
+    """Raise if two elements of a destination that is written once have one address."""
+    reach = 0
+    for step, count in sorted((s, n) for s, n in zip(strides, shape, strict=True) if n > 1):
+        if step <= reach:
+            raise VerifyException(
+                f"elements of the destination overlap: dims {list(shape)}, strides {list(strides)}"
+            )
+        reach += step * (count - 1)
+
+
+def check_space(value: SSAValue, what: str, *spaces: str) -> None:
+    """Raise unless the address is one in one of these memories."""
+    assert isinstance(value.type, AddrType)
+    space = value.type.space.data
+    if space not in spaces:
+        raise VerifyException(f"the {what} must be an address in {' or '.join(spaces)}, got {space}")

@@ -1,0 +1,535 @@
+"""Instructions that move data: GM to and from the core, L1 to L0, L0C out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    DenseArrayBase,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from npu_mlir.dialects.npu_isa.base import (
+    BLOCK,
+    Access,
+    AddrType,
+    Extent,
+    Instruction,
+    MoveWork,
+    Pipe,
+    array,
+    check_distinct,
+    check_shape,
+    check_space,
+    collapse,
+    integer,
+    ints,
+    moved_bytes,
+    product,
+    round_up,
+    strided_extent,
+)
+from npu_mlir.dialects.npu_isa.syntax import (
+    parse_address,
+    parse_indices,
+    parse_map,
+    parse_over,
+    parse_strides,
+    print_indexed,
+    print_map,
+    print_over,
+    print_strided,
+    print_types,
+)
+from npu_mlir.dialects.tile import Space, check_map, element_bytes, space_of
+
+
+def dim_coefficients(map_: AffineMapAttr, indices: int) -> list[dict[int, int]]:
+    """For each coordinate of a GM map, the iteration dims that it depends on and their coefficients."""
+    zero = [0] * map_.data.num_dims
+    origin = map_.data.eval(zero, [])
+    result: list[dict[int, int]] = [{} for _ in origin]
+    for d in range(map_.data.num_dims - indices):
+        point = list(zero)
+        point[indices + d] = 1
+        for j, (there, here) in enumerate(zip(map_.data.eval(point, []), origin, strict=True)):
+            if there != here:
+                result[j][d] = there - here
+    return result
+
+
+def gm_strides(type_: MemRefType, map_: AffineMapAttr, indices: int) -> list[int]:
+    """The element stride in GM of every iteration dim."""
+    shape = type_.get_shape()
+    strides = [0] * (map_.data.num_dims - indices)
+    step = 1
+    for size, used in reversed(list(zip(shape, dim_coefficients(map_, indices), strict=True))):
+        for d, coefficient in used.items():
+            strides[d] += abs(coefficient) * step
+        step *= size
+    return strides
+
+
+def _check_gm(op: GmLoad | GmStore, gm: SSAValue) -> None:
+    """Raise unless the GM side of a transfer fits its iteration space."""
+    assert isinstance(gm.type, MemRefType)
+    if space_of(gm.type) is not Space.GM:
+        raise VerifyException(f"the memref must be in #tile.space<gm>, got {gm.type}")
+    shape = ints(op.shape)
+    check_shape(shape, ints(op.strides))
+    check_map(op.map.data, len(op.indices), len(shape), len(gm.type.get_shape()), op.name)
+    for j, used in enumerate(dim_coefficients(op.map, len(op.indices))):
+        if len(used) > 1:
+            raise VerifyException(f"coordinate {j} of the map depends on more than one iteration dim")
+        if any(c < 0 for c in used.values()):
+            raise VerifyException(f"coordinate {j} of the map runs backwards")
+
+
+class GmLoad(Instruction):
+    """GM -> on-chip: `dest[sum d*strides] = source[map(indices, d)]`, `pad` (or zero) outside the source.
+
+    The elements have the type of the memref's.
+    """
+
+    PIPE: ClassVar[Pipe] = Pipe.MTE2
+    SPACE: ClassVar[Space]
+    source = operand_def(MemRefType)
+    indices = var_operand_def(IndexType)
+    dest = operand_def(AddrType)
+    map = prop_def(AffineMapAttr)
+    shape = prop_def(DenseArrayBase)
+    strides = prop_def(DenseArrayBase)
+    pad = opt_prop_def(FloatAttr | IntegerAttr)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(
+        self,
+        source: SSAValue,
+        indices: Sequence[SSAValue],
+        dest: SSAValue,
+        map_: AffineMapAttr,
+        shape: Sequence[int],
+        strides: Sequence[int],
+        pad: Attribute | None = None,
+    ):
+        super().__init__(
+            operands=[source, indices, dest],
+            properties={"map": map_, "shape": array(shape), "strides": array(strides), "pad": pad},
+        )
+
+    @property
+    def gm_type(self) -> MemRefType:
+        """The type of the GM operand."""
+        assert isinstance(self.source.type, MemRefType)
+        return self.source.type
+
+    def accesses(self, fractal: int = 16) -> tuple[Access, ...]:
+        size = element_bytes(self.gm_type.element_type)
+        extent = strided_extent(ints(self.shape), ints(self.strides), size)
+        return Access(self.source, False, None), Access(self.dest, True, extent)
+
+    def work(self) -> MoveWork:
+        size = element_bytes(self.gm_type.element_type)
+        gm = gm_strides(self.gm_type, self.map, len(self.indices))
+        return MoveWork(f"gm_{self.SPACE}", moved_bytes(ints(self.shape), size, gm, ints(self.strides)))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> GmLoad:
+        source = parser.parse_unresolved_operand()
+        indices = parse_indices(parser)
+        parser.parse_punctuation("->")
+        dest, strides = parse_address(parser, cls.SPACE), parse_strides(parser)
+        shape, map_ = parse_over(parser), parse_map(parser)
+        pad = parser.parse_attribute() if parser.parse_optional_keyword("pad") else None
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        memory = parser.resolve_operand(source, parser.parse_type())
+        op = cls(memory, indices, dest, map_, shape, strides, pad)
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        print_indexed(printer, self.source, self.indices)
+        printer.print_string(" -> ")
+        print_strided(printer, self.dest, self.strides)
+        print_over(printer, self.shape)
+        print_map(printer, self.map)
+        if self.pad is not None:
+            printer.print_string(" pad ")
+            printer.print_attribute(self.pad)
+        printer.print_op_attributes(self.attributes)
+        print_types(printer, [self.source.type])
+
+    def verify_(self) -> None:
+        _check_gm(self, self.source)
+        check_space(self.dest, "destination", self.SPACE)
+        check_distinct(ints(self.shape), ints(self.strides))
+        if self.pad is not None and self.pad.type != self.gm_type.element_type:
+            raise VerifyException(
+                f"the padding is {self.pad}, but the elements are {self.gm_type.element_type}"
+            )
+
+
+@irdl_op_definition
+class LoadL1Op(GmLoad):
+    """GM -> L1.
+
+    Example:
+
+    ```mlir
+    npu_isa.load_l1 %x[%i] -> %d<64, 1> over [16, 50] map affine_map<(i, a, b) -> (i + a, b)> pad 0.0 : f16
+      : memref<60x50xf16, #tile.space<gm>>
+    ```
+    """
+
+    name = "npu_isa.load_l1"
+    SPACE: ClassVar[Space] = Space.L1
+
+
+@irdl_op_definition
+class LoadUbOp(GmLoad):
+    """GM -> UB.
+
+    Example:
+
+    ```mlir
+    npu_isa.load_ub %x[%i] -> %d<16, 1> over [4, 10] map affine_map<(i, a, b) -> (i + a, b)>
+      : memref<60x10xf32, #tile.space<gm>>
+    ```
+    """
+
+    name = "npu_isa.load_ub"
+    SPACE: ClassVar[Space] = Space.UB
+
+
+class GmStore(Instruction):
+    """On-chip -> GM: `dest[map(indices, d)] = source[sum d*strides]`, targets outside `dest` are skipped."""
+
+    SPACE: ClassVar[Space]
+    source = operand_def(AddrType)
+    dest = operand_def(MemRefType)
+    indices = var_operand_def(IndexType)
+    map = prop_def(AffineMapAttr)
+    shape = prop_def(DenseArrayBase)
+    strides = prop_def(DenseArrayBase)
+
+    def __init__(
+        self,
+        source: SSAValue,
+        dest: SSAValue,
+        indices: Sequence[SSAValue],
+        map_: AffineMapAttr,
+        shape: Sequence[int],
+        strides: Sequence[int],
+    ):
+        super().__init__(
+            operands=[source, dest, indices],
+            properties={"map": map_, "shape": array(shape), "strides": array(strides)},
+        )
+
+    @property
+    def gm_type(self) -> MemRefType:
+        """The type of the GM operand."""
+        assert isinstance(self.dest.type, MemRefType)
+        return self.dest.type
+
+    def source_element_bytes(self) -> int:
+        """Bytes of an element on chip."""
+        return element_bytes(self.gm_type.element_type)
+
+    def accesses(self, fractal: int = 16) -> tuple[Access, ...]:
+        extent = strided_extent(ints(self.shape), ints(self.strides), self.source_element_bytes())
+        return Access(self.source, False, extent), Access(self.dest, True, None)
+
+    def work(self) -> MoveWork:
+        size = element_bytes(self.gm_type.element_type)
+        gm = gm_strides(self.gm_type, self.map, len(self.indices))
+        return MoveWork(f"{self.SPACE}_gm", moved_bytes(ints(self.shape), size, gm, ints(self.strides)))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> GmStore:
+        source, strides = parse_address(parser, cls.SPACE), parse_strides(parser)
+        parser.parse_punctuation("->")
+        dest = parser.parse_unresolved_operand()
+        indices = parse_indices(parser)
+        shape, map_ = parse_over(parser), parse_map(parser)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        memory = parser.resolve_operand(dest, parser.parse_type())
+        op = cls(source, memory, indices, map_, shape, strides)
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        print_strided(printer, self.source, self.strides)
+        printer.print_string(" -> ")
+        print_indexed(printer, self.dest, self.indices)
+        print_over(printer, self.shape)
+        print_map(printer, self.map)
+        printer.print_op_attributes(self.attributes)
+        print_types(printer, [self.dest.type])
+
+    def verify_(self) -> None:
+        _check_gm(self, self.dest)
+        check_space(self.source, "source", self.SPACE)
+
+
+@irdl_op_definition
+class StoreUbOp(GmStore):
+    """UB -> GM.
+
+    Example:
+
+    ```mlir
+    npu_isa.store_ub %s<16, 1> -> %y[%i] over [4, 10] map affine_map<(i, a, b) -> (i + a, b)>
+      : memref<60x10xf32, #tile.space<gm>>
+    ```
+    """
+
+    name = "npu_isa.store_ub"
+    PIPE: ClassVar[Pipe] = Pipe.MTE3
+    SPACE: ClassVar[Space] = Space.UB
+
+
+@irdl_op_definition
+class FixpipeGmOp(GmStore):
+    """L0C -> GM through the fixpipe: 32-bit accumulators, cast to the element type of `dest`.
+
+    Example:
+
+    ```mlir
+    npu_isa.fixpipe_gm %c<64, 1> -> %y[%i] over [16, 50] map affine_map<(i, a, b) -> (i + a, b)>
+      : memref<60x50xf16, #tile.space<gm>>
+    ```
+    """
+
+    name = "npu_isa.fixpipe_gm"
+    PIPE: ClassVar[Pipe] = Pipe.FIX
+    SPACE: ClassVar[Space] = Space.L0C
+
+    def source_element_bytes(self) -> int:
+        return 4
+
+
+@irdl_op_definition
+class FixpipeUbOp(Instruction):
+    """L0C -> UB: a strided block of accumulators (cores whose L0C reaches UB).
+
+    Example:
+
+    ```mlir
+    npu_isa.fixpipe_ub %c<64, 1> -> %u<56, 1> over [16, 50] : f32
+    ```
+    """
+
+    name = "npu_isa.fixpipe_ub"
+    PIPE: ClassVar[Pipe] = Pipe.FIX
+    source = operand_def(AddrType)
+    dest = operand_def(AddrType)
+    shape = prop_def(DenseArrayBase)
+    source_strides = prop_def(DenseArrayBase)
+    dest_strides = prop_def(DenseArrayBase)
+    element = prop_def(Attribute)
+
+    def __init__(
+        self,
+        source: SSAValue,
+        dest: SSAValue,
+        shape: Sequence[int],
+        source_strides: Sequence[int],
+        dest_strides: Sequence[int],
+        element: Attribute,
+    ):
+        super().__init__(
+            operands=[source, dest],
+            properties={
+                "shape": array(shape),
+                "source_strides": array(source_strides),
+                "dest_strides": array(dest_strides),
+                "element": element,
+            },
+        )
+
+    def accesses(self, fractal: int = 16) -> tuple[Access, ...]:
+        shape, size = ints(self.shape), element_bytes(self.element)
+        return (
+            Access(self.source, False, strided_extent(shape, ints(self.source_strides), size)),
+            Access(self.dest, True, strided_extent(shape, ints(self.dest_strides), size)),
+        )
+
+    def work(self) -> MoveWork:
+        size = element_bytes(self.element)
+        return MoveWork(
+            "l0c_ub", moved_bytes(ints(self.shape), size, ints(self.source_strides), ints(self.dest_strides))
+        )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FixpipeUbOp:
+        source, source_strides = parse_address(parser, Space.L0C), parse_strides(parser)
+        parser.parse_punctuation("->")
+        dest, dest_strides = parse_address(parser, Space.UB), parse_strides(parser)
+        shape = parse_over(parser)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        op = cls(source, dest, shape, source_strides, dest_strides, parser.parse_type())
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        print_strided(printer, self.source, self.source_strides)
+        printer.print_string(" -> ")
+        print_strided(printer, self.dest, self.dest_strides)
+        print_over(printer, self.shape)
+        printer.print_op_attributes(self.attributes)
+        print_types(printer, [self.element])
+
+    def verify_(self) -> None:
+        check_space(self.source, "source", Space.L0C)
+        check_space(self.dest, "destination", Space.UB)
+        check_shape(ints(self.shape), ints(self.source_strides), ints(self.dest_strides))
+        check_distinct(ints(self.shape), ints(self.dest_strides))
+
+
+class L0Load(Instruction):
+    """L1 -> L0: the strided block `shape`/`strides` at `source`, its first `rows` dims flattened to matrix rows, the
+    rest to columns, packed as a row-major matrix padded with zeros to multiples of the cube's side.
+
+    Strides that overlap read a convolution's windows (im2col).
+    """
+
+    PIPE: ClassVar[Pipe] = Pipe.MTE1
+    SPACE: ClassVar[Space]
+    source = operand_def(AddrType)
+    dest = operand_def(AddrType)
+    shape = prop_def(DenseArrayBase)
+    strides = prop_def(DenseArrayBase)
+    rows = prop_def(IntegerAttr[IntegerType])
+    element = prop_def(Attribute)
+
+    def __init__(
+        self,
+        source: SSAValue,
+        dest: SSAValue,
+        shape: Sequence[int],
+        strides: Sequence[int],
+        rows: int,
+        element: Attribute,
+    ):
+        super().__init__(
+            operands=[source, dest],
+            properties={
+                "shape": array(shape),
+                "strides": array(strides),
+                "rows": integer(rows),
+                "element": element,
+            },
+        )
+
+    @property
+    def matrix(self) -> tuple[int, int]:
+        """Rows and columns of the matrix, without padding."""
+        shape, rows = ints(self.shape), self.rows.value.data
+        return product(shape[:rows]), product(shape[rows:])
+
+    def accesses(self, fractal: int = 16) -> tuple[Access, ...]:
+        size = element_bytes(self.element)
+        rows, columns = (round_up(side, fractal) for side in self.matrix)
+        return (
+            Access(self.source, False, strided_extent(ints(self.shape), ints(self.strides), size)),
+            Access(self.dest, True, Extent((), rows * columns * size)),
+        )
+
+    def work(self) -> MoveWork:
+        """A contiguous run along the rows or along the columns moves whole blocks; otherwise a block per run."""
+        shape, strides, rows = ints(self.shape), ints(self.strides), self.rows.value.data
+        run = max(_run(shape[:rows], strides[:rows]), _run(shape[rows:], strides[rows:]))
+        size = element_bytes(self.element)
+        return MoveWork(f"l1_{self.SPACE}", product(shape) // run * round_up(run * size, BLOCK))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> L0Load:
+        source, strides = parse_address(parser, Space.L1), parse_strides(parser)
+        parser.parse_punctuation("->")
+        dest = parse_address(parser, cls.SPACE)
+        shape = parse_over(parser)
+        parser.parse_keyword("rows")
+        rows = parser.parse_integer()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        op = cls(source, dest, shape, strides, rows, parser.parse_type())
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        print_strided(printer, self.source, self.strides)
+        printer.print_string(" -> ")
+        printer.print_ssa_value(self.dest)
+        print_over(printer, self.shape)
+        printer.print_string(f" rows {self.rows.value.data}")
+        printer.print_op_attributes(self.attributes)
+        print_types(printer, [self.element])
+
+    def verify_(self) -> None:
+        check_space(self.source, "source", Space.L1)
+        check_space(self.dest, "destination", self.SPACE)
+        check_shape(ints(self.shape), ints(self.strides))
+        if not 0 <= self.rows.value.data <= len(ints(self.shape)):
+            raise VerifyException(f"{self.rows.value.data} row dims of {len(ints(self.shape))} dims")
+
+
+def _run(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Elements of the innermost contiguous run."""
+    dims, (steps,) = collapse(shape, strides)
+    return dims[-1] if dims and steps[-1] == 1 else 1
+
+
+@irdl_op_definition
+class LoadL0AOp(L0Load):
+    """L1 -> L0A: rows are m, columns k.
+
+    Example:
+
+    ```mlir
+    npu_isa.load_l0a %s<256, 1> -> %a over [128, 64] rows 1 : f16
+    ```
+    """
+
+    name = "npu_isa.load_l0a"
+    SPACE: ClassVar[Space] = Space.L0A
+
+
+@irdl_op_definition
+class LoadL0BOp(L0Load):
+    """L1 -> L0B: rows are k, columns n.
+
+    Example:
+
+    ```mlir
+    npu_isa.load_l0b %s<1, 256> -> %b over [64, 128] rows 1 : f16
+    ```
+    """
+
+    name = "npu_isa.load_l0b"
+    SPACE: ClassVar[Space] = Space.L0B

@@ -1,23 +1,25 @@
-"""The description of a machine, read from a TOML file: the one source of every hardware number."""
+"""The description of a machine, read from a TOML file: the one source of every hardware number.
+
+Each number stands as `{ value = ..., source = "..." }`; `source` says where it comes from, or that it is assumed.
+"""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from npu_mlir.diagnostics import UserError, closest
 
 TARGETS = Path(__file__).parent
 
 
 @dataclass(frozen=True)
 class Target:
-    """A DaVinci-class machine. Sizes in bytes, rates in bytes per cycle, times in cycles.
-
-    The TOML file gives each number as `{ value, source }`; `source` says where it comes from or that it is assumed.
-    """
+    """A DaVinci-class machine. Sizes in bytes, rates in bytes per cycle, times in cycles."""
 
     name: str
     cores: int
@@ -36,10 +38,13 @@ class Target:
     cube_f32_slowdown: int
     """How many times as long an f32 step takes, beyond its doubled k steps."""
     vector_bytes: int
+    """Bytes of the widest operand that a vector repeat covers."""
     event_ids: int
+    """Event ids of each ordered pair of pipes."""
     queue_depth: int
-    rates: Mapping[str, int]
-    """Bytes per cycle by path: gm_l1, gm_ub, ub_gm, l0c_gm, l0c_ub, l1_l0a, l1_l0b."""
+    """Instructions that can wait in the queue of each pipe."""
+    rates: Mapping[str, float]
+    """Bytes per cycle by path: gm_l1, gm_ub, ub_gm, l0c_gm, l1_l0a, l1_l0b, and l0c_ub unless the cores are split."""
     latencies: Mapping[str, int]
     """Cycles: gm (completion of a GM access), dma (fixed part of a transfer), l0_load, mmad, issue, flag, launch."""
     vector: Mapping[str, tuple[int, int, int]]
@@ -51,6 +56,15 @@ class Target:
         """Bytes of an on-chip memory by its name in `#tile.space`."""
         sizes = {"l1": self.l1, "l0a": self.l0a, "l0b": self.l0b, "l0c": self.l0c, "ub": self.ub}
         return sizes[space]
+
+    def peak_macs(self, element_bytes: int) -> int:
+        """Multiply-adds per cycle of one core's cube on elements of this size."""
+        step = self.cube_m * self.cube_n * (self.cube_k_bytes // element_bytes)
+        return step // self.cube_f32_slowdown if element_bytes == 4 else step
+
+
+_RATES = {"gm_l1", "gm_ub", "ub_gm", "l0c_gm", "l1_l0a", "l1_l0b"}
+_LATENCIES = {"gm", "dma", "l0_load", "mmad", "issue", "flag", "launch"}
 
 
 def _flatten(table: Mapping[str, Any], prefix: str, values: dict[str, Any], sources: dict[str, str]) -> None:
@@ -68,11 +82,45 @@ def _group(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
 
 
+def _check(values: Mapping[str, Any], file: str) -> None:
+    """Raise a `UserError` unless every entry is there, known, and a number of the right kind."""
+    scalars = {f.name: f.type for f in fields(Target)} | {"sources": None}
+    groups = {"rates": _RATES, "latencies": _LATENCIES, "vector": {"default"}}
+    needed = [n for n in scalars if n not in groups and n != "sources"]
+    needed += [f"{group}.{n}" for group, names in groups.items() for n in sorted(names)]
+    missing = [n for n in needed if n not in values]
+    if missing:
+        raise UserError(f"{file}: the target lacks {', '.join(missing)}")
+    for name, value in values.items():
+        group = name.partition(".")[0]
+        if name not in needed and group not in groups:
+            raise UserError(f"{file}: unknown entry '{name}'{closest(name, needed)}")
+        if not _is_valid(name, group, value):
+            raise UserError(f"{file}: '{name}' can't be {value!r}")
+
+
+def _is_valid(name: str, group: str, value: Any) -> bool:
+    if name == "name":
+        return isinstance(value, str)
+    if name == "split_cores":
+        return isinstance(value, bool)
+    if group == "vector":
+        return isinstance(value, list) and len(value) == 3 and all(type(v) is int and v >= 0 for v in value)
+    if group == "rates":
+        return type(value) in (int, float) and value > 0
+    return type(value) is int and value >= (0 if group == "latencies" else 1)
+
+
 def read_target(path: Path) -> Target:
-    """Read a machine description. Raises OSError, tomllib.TOMLDecodeError or KeyError on a bad file."""
+    """Read a machine description; a mistake in it is a `UserError`."""
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
-    _flatten(tomllib.loads(path.read_text()), "", values, sources)
+    try:
+        _flatten(tomllib.loads(path.read_text()), "", values, sources)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UserError(f"can't read the target description '{path}': {reason}") from error
+    _check(values, str(path))
     scalars = {k: values[k] for k in Target.__dataclass_fields__ if k in values}
     return Target(
         **scalars,
@@ -86,8 +134,12 @@ def read_target(path: Path) -> Target:
 @cache
 def get_target(name: str) -> Target:
     """The machine called `name`, or described by the TOML file at that path."""
-    path = Path(name) if name.endswith(".toml") else TARGETS / f"{name}.toml"
-    return read_target(path)
+    if name.endswith(".toml"):
+        return read_target(Path(name))
+    if name not in target_names():
+        hint = closest(name, target_names())
+        raise UserError(f"unknown target '{name}'{hint}", notes=[f"known: {', '.join(target_names())}"])
+    return read_target(TARGETS / f"{name}.toml")
 
 
 def target_names() -> list[str]:

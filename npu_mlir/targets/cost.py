@@ -1,0 +1,63 @@
+"""How long a piece of work takes on a target.
+
+Choices of the model: the fixed part of a transfer occupies its pipe, the latency of GM does not; the head of a vector
+instruction fills the pipe, and is hidden while the pipe still executes what came before.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from npu_mlir.dialects.npu_isa import CubeWork, MoveWork, VectorWork, Work
+from npu_mlir.targets.target import Target
+
+
+class Cost(NamedTuple):
+    """Cycles of one instruction."""
+
+    occupancy: int
+    """How long it keeps its pipe busy."""
+    latency: int
+    """How long after that it is complete."""
+    head: int = 0
+    """How long it takes to start on an empty pipe."""
+
+
+def cost_of(work: Work, target: Target) -> Cost:
+    """The cost of a piece of work on one core of the target."""
+    if isinstance(work, MoveWork):
+        return _move(work, target)
+    if isinstance(work, CubeWork):
+        return Cost(target.latencies["mmad"] + cube_cycles(work, target), 0)
+    head, slope, tail = target.vector.get(work.kind, target.vector["default"])
+    return Cost(slope * vector_repeats(work, target), tail, head)
+
+
+def _move(work: MoveWork, target: Target) -> Cost:
+    through_gm = "gm" in work.path
+    fixed = target.latencies["dma" if through_gm else "l0_load"]
+    cycles = math.ceil(work.bytes / target.rates[work.path])
+    return Cost(fixed + cycles, target.latencies["gm"] if through_gm else 0)
+
+
+def cube_steps(work: CubeWork, target: Target) -> int:
+    """Steps of the cube, each a product of its full size, that cover the work."""
+    k_step = target.cube_k_bytes // work.element_bytes
+    return -(-work.m // target.cube_m) * -(-work.k // k_step) * -(-work.n // target.cube_n)
+
+
+def cube_cycles(work: CubeWork, target: Target) -> int:
+    """Cycles that the steps of the cube take."""
+    return cube_steps(work, target) * (target.cube_f32_slowdown if work.f32 else 1)
+
+
+def padded_macs(work: CubeWork, target: Target) -> int:
+    """Multiply-adds that the cube performs, padding included."""
+    k_step = target.cube_k_bytes // work.element_bytes
+    return cube_steps(work, target) * target.cube_m * k_step * target.cube_n
+
+
+def vector_repeats(work: VectorWork, target: Target) -> int:
+    """Groups of the vector unit's width that cover the work, each within one row."""
+    return work.rows * -(-work.row_bytes // target.vector_bytes)

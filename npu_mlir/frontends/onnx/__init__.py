@@ -1,0 +1,10 @@
+"""ONNX models as modules of graph ops.
+
+    module = import_model("model.onnx", dims={"N": 1})
+
+The result is one `func.func @main` on static tensors whose weights lie in the module's weight store.
+"""
+
+from npu_mlir.frontends.onnx.importer import import_model
+
+__all__ = ["import_model"]

@@ -1,0 +1,13 @@
+"""One function per family of ONNX operators; importing this package registers all of them."""
+
+from npu_mlir.frontends.onnx.converters import (
+    contraction,
+    elementwise,
+    movement,
+    normalization,
+    structure,
+    window,
+)
+from npu_mlir.frontends.onnx.node import CONVERTERS
+
+__all__ = ["CONVERTERS", "contraction", "elementwise", "movement", "normalization", "structure", "window"]

@@ -1,0 +1,148 @@
+"""Elementwise operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import onnx
+from xdsl.dialects.builtin import AnyFloat
+from xdsl.ir import SSAValue
+
+from npu_mlir.constants import element_type
+from npu_mlir.dialects import graph
+from npu_mlir.dialects.graph import GraphOp, element_of
+from npu_mlir.frontends.onnx.node import Node, Unsupported, converts
+
+UNARY: dict[str, Callable[[SSAValue], GraphOp]] = {
+    "Relu": graph.ReluOp,
+    "Sigmoid": graph.SigmoidOp,
+    "Tanh": graph.TanhOp,
+    "Erf": graph.ErfOp,
+    "Exp": graph.ExpOp,
+    "Log": graph.LogOp,
+    "Sqrt": graph.SqrtOp,
+    "Reciprocal": graph.ReciprocalOp,
+    "Neg": graph.NegOp,
+    "Abs": graph.AbsOp,
+    "Floor": graph.FloorOp,
+    "Ceil": graph.CeilOp,
+    "Not": graph.LogicalNotOp,
+}
+
+BINARY: dict[str, Callable[[SSAValue, SSAValue], GraphOp]] = {
+    "Add": graph.AddOp,
+    "Sub": graph.SubOp,
+    "Mul": graph.MulOp,
+    "Div": graph.DivOp,
+    "And": graph.LogicalAndOp,
+    "Or": graph.LogicalOrOp,
+    "Xor": graph.LogicalXorOp,
+    "Equal": graph.EqualOp,
+    "Less": graph.LessOp,
+    "LessOrEqual": graph.LessOrEqualOp,
+    "Greater": graph.GreaterOp,
+    "GreaterOrEqual": graph.GreaterOrEqualOp,
+    "PRelu": graph.PReluOp,
+}
+
+VARIADIC: dict[str, Callable[[SSAValue, SSAValue], GraphOp]] = {
+    "Max": graph.MaximumOp,
+    "Min": graph.MinimumOp,
+    "Sum": graph.AddOp,
+    "Mean": graph.AddOp,
+}
+
+
+@converts(*UNARY)
+def unary(node: Node) -> SSAValue:
+    return node.add(UNARY[node.operator](node.value(0)))
+
+
+@converts(*BINARY)
+def binary(node: Node) -> SSAValue:
+    return node.add(BINARY[node.operator](node.value(0), node.value(1)))
+
+
+@converts(*VARIADIC)
+def variadic(node: Node) -> SSAValue:
+    make = VARIADIC[node.operator]
+    values = node.values()
+    total = reduce(lambda lhs, rhs: node.add(make(lhs, rhs)), values)
+    if node.operator == "Mean" and len(values) > 1:
+        return node.add(graph.MulOp(total, node.scalar(1 / len(values), total)))
+    return total
+
+
+@converts("Pow")
+def power(node: Node) -> SSAValue:
+    base, exponent = node.value(0), node.value(1)
+    if element_of(exponent) != element_of(base):
+        if not isinstance(element_of(base), AnyFloat):
+            raise Unsupported(f"{element_of(base)} raised to {element_of(exponent)}")
+        exponent = node.add(graph.CastOp(exponent, element_of(base)))
+    return node.add(graph.PowOp(base, exponent))
+
+
+@converts("Where")
+def where(node: Node) -> SSAValue:
+    return node.add(graph.WhereOp(node.value(0), node.value(1), node.value(2)))
+
+
+@converts("LeakyRelu")
+def leaky_relu(node: Node) -> SSAValue:
+    return node.add(graph.LeakyReluOp(node.value(0), node.real("alpha", 0.01)))
+
+
+@converts("HardSigmoid")
+def hard_sigmoid(node: Node) -> SSAValue:
+    alpha, beta = node.real("alpha", 0.2), node.real("beta", 0.5)
+    return node.add(graph.HardSigmoidOp(node.value(0), alpha, beta))
+
+
+@converts("Clip")
+def clip(node: Node) -> SSAValue:
+    value = node.value(0)
+    if node.opset < 11:
+        low, high = node.attribute("min"), node.attribute("max")
+        return node.add(graph.ClipOp(value, low, high))
+    bounds = [_known_scalar(node, index) for index in (1, 2)]
+    if isinstance(element_of(value), AnyFloat) and None not in bounds:
+        low, high = (None if bound is Ellipsis else float(bound) for bound in bounds)
+        return node.add(graph.ClipOp(value, low, high))
+    if node.has(1):
+        value = node.add(graph.MaximumOp(value, node.value(1)))
+    return node.add(graph.MinimumOp(value, node.value(2))) if node.has(2) else value
+
+
+def _known_scalar(node: Node, index: int) -> Any:
+    """A bound that is known now; `...` if it is absent, None if it is computed by the model."""
+    if not node.has(index):
+        return ...
+    value = node.raw(index)
+    return value.reshape(-1)[0] if isinstance(value, np.ndarray) else None
+
+
+@converts("Cast")
+def cast(node: Node) -> SSAValue:
+    node.require("saturate", 1)
+    node.require("round_mode", "up")
+    value = node.value(0)
+    try:
+        target = element_type(onnx.helper.tensor_dtype_to_np_dtype(node.integer("to", 0)))
+    except (TypeError, KeyError) as error:
+        name = onnx.TensorProto.DataType.Name(node.integer("to", 0))
+        raise Unsupported(f"target type {name}") from error
+    return value if target == element_of(value) else node.add(graph.CastOp(value, target))
+
+
+@converts("Identity", "Dropout")
+def identity(node: Node) -> list[Any]:
+    if node.operator == "Dropout":
+        node.real("ratio", 0.5)
+        node.attribute("seed")
+        if node.has(2) and bool(node.constant(2, "training mode").reshape(-1)[0]):
+            raise Unsupported("training mode")
+    return [node.raw(0)]

@@ -1,0 +1,82 @@
+"""Reductions, softmax and normalisation."""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from npu_mlir.dialects import graph
+from npu_mlir.dialects.graph import ReduceKind, shape_of
+from npu_mlir.frontends.onnx.node import Node, Unsupported, converts, normalise
+
+REDUCTIONS = {
+    "ReduceSum": ReduceKind.SUM,
+    "ReduceMean": ReduceKind.MEAN,
+    "ReduceMax": ReduceKind.MAX,
+    "ReduceMin": ReduceKind.MIN,
+    "ReduceProd": ReduceKind.PROD,
+    "ReduceSumSquare": ReduceKind.SUM,
+    "ReduceL1": ReduceKind.SUM,
+    "ReduceL2": ReduceKind.SUM,
+}
+
+
+@converts(*REDUCTIONS)
+def reduction(node: Node) -> SSAValue:
+    value = node.value(0)
+    axes = _axes(node, len(shape_of(value)))
+    keepdims = bool(node.integer("keepdims", 1))
+    if axes is None:
+        return value
+    if node.operator in ("ReduceSumSquare", "ReduceL2"):
+        value = node.add(graph.MulOp(value, value))
+    elif node.operator == "ReduceL1":
+        value = node.add(graph.AbsOp(value))
+    result = node.add(graph.ReduceOp(REDUCTIONS[node.operator], value, axes, keepdims))
+    return node.add(graph.SqrtOp(result)) if node.operator == "ReduceL2" else result
+
+
+def _axes(node: Node, rank: int) -> list[int] | None:
+    """The axes, from an attribute or an input; None where an empty list means that nothing is reduced."""
+    axes = node.integers("axes")
+    no_op = bool(node.integer("noop_with_empty_axes", 0))
+    if node.has(1):
+        axes = node.ints_input(1, "axes")
+    if not axes:
+        if no_op and node.operator not in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"):
+            raise Unsupported("noop_with_empty_axes without axes")
+        return None if no_op else list(range(rank))
+    return sorted({normalise(axis, rank) for axis in axes})
+
+
+@converts("Softmax", "LogSoftmax")
+def softmax(node: Node) -> SSAValue:
+    """Before opset 13 all dimensions from `axis` on form one."""
+    make = graph.SoftmaxOp if node.operator == "Softmax" else graph.LogSoftmaxOp
+    value = node.value(0)
+    shape = shape_of(value)
+    if node.opset >= 13:
+        return node.add(make(value, node.axis(-1, len(shape))))
+    axis = node.axis(1, len(shape)) if len(shape) != 1 else node.axis(0, 1)
+    if prod(shape[axis + 1 :]) == 1:
+        return node.add(make(value, axis))
+    matrix = node.add(graph.ReshapeOp(value, (prod(shape[:axis]), prod(shape[axis:]))))
+    return node.add(graph.ReshapeOp(node.add(make(matrix, 1)), shape))
+
+
+@converts("LayerNormalization")
+def layer_normalization(node: Node) -> SSAValue:
+    node.require("stash_type", 1)
+    value = node.value(0)
+    axis = node.axis(-1, len(shape_of(value)))
+    epsilon = node.real("epsilon", 1e-5)
+    return node.add(graph.LayerNormOp(value, node.value(1), node.optional(2), axis=axis, epsilon=epsilon))
+
+
+@converts("BatchNormalization")
+def batch_normalization(node: Node) -> SSAValue:
+    node.require("spatial", 1)
+    node.require("training_mode", 0)
+    node.real("momentum", 0.9)
+    return node.add(graph.BatchNormOp(*node.values(), epsilon=node.real("epsilon", 1e-5)))

@@ -1,0 +1,125 @@
+"""Pooling, and the padding rules that it shares with convolution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from npu_mlir.dialects import graph
+from npu_mlir.frontends.onnx.node import Node, Unsupported, converts
+
+
+def explicit_pads(
+    node: Node,
+    extents: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+) -> list[int]:
+    """The pads that `pads` or `auto_pad` mean, all begins, then all ends."""
+    pads = node.integers("pads")
+    mode = node.text("auto_pad", "NOTSET")
+    if mode == "NOTSET":
+        return pads or [0] * (2 * len(kernel))
+    if mode == "VALID":
+        return [0] * (2 * len(kernel))
+    if mode not in ("SAME_UPPER", "SAME_LOWER"):
+        raise Unsupported(f"auto_pad = {mode}")
+    begins: list[int] = []
+    ends: list[int] = []
+    for extent, size, stride, dilation in zip(extents, kernel, strides, dilations, strict=True):
+        total = max(0, (-(-extent // stride) - 1) * stride + (size - 1) * dilation + 1 - extent)
+        small, large = total // 2, total - total // 2
+        begins.append(small if mode == "SAME_UPPER" else large)
+        ends.append(large if mode == "SAME_UPPER" else small)
+    return begins + ends
+
+
+def ceil_excess(
+    extents: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+) -> list[int]:
+    """The end padding that `ceil_mode` adds so that a partial last window counts, unless it would start in it."""
+    excess: list[int] = []
+    rank = len(extents)
+    for axis in range(rank):
+        begin, stride = pads[axis], strides[axis]
+        padded = extents[axis] + begin + pads[rank + axis]
+        reach = (kernel[axis] - 1) * dilations[axis] + 1
+        count = -(-(padded - reach) // stride) + 1
+        if (count - 1) * stride >= extents[axis] + begin:
+            count -= 1
+        excess.append(max(0, (count - 1) * stride + reach - padded))
+    return excess
+
+
+@converts("MaxPool", "AveragePool")
+def pool(node: Node) -> SSAValue:
+    kernel = node.integers("kernel_shape")
+    if kernel is None:
+        raise Unsupported("attribute kernel_shape is missing")
+    rank = len(kernel)
+    strides = node.integers("strides") or [1] * rank
+    dilations = node.integers("dilations") or [1] * rank
+    extents = node.shape()[2:]
+    pads = explicit_pads(node, extents, kernel, strides, dilations)
+    excess = [0] * rank
+    if node.integer("ceil_mode", 0):
+        excess = ceil_excess(extents, kernel, strides, pads, dilations)
+    if node.operator == "AveragePool":
+        return _average_pool(node, kernel, strides, pads, dilations, excess)
+    node.require("storage_order", 0)
+    return node.add(
+        graph.MaxPoolOp(
+            node.value(0),
+            kernel=kernel,
+            strides=strides,
+            pads=_widen(pads, excess),
+            dilations=dilations,
+        )
+    )
+
+
+def _average_pool(
+    node: Node,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    pads: list[int],
+    dilations: Sequence[int],
+    excess: Sequence[int],
+) -> SSAValue:
+    """What `ceil_mode` adds never counts as an element, declared padding does if the model says so."""
+    value, count_include_pad = node.value(0), bool(node.integer("count_include_pad", 0))
+    if count_include_pad and any(excess):
+        rank = len(kernel)
+        value = node.add(graph.PadOp(value, [0, 0, *pads[:rank]], [0, 0, *pads[rank:]], 0.0))
+        pads, count_include_pad = [0] * (2 * rank), False
+    return node.add(
+        graph.AvgPoolOp(
+            value,
+            kernel=kernel,
+            strides=strides,
+            pads=_widen(pads, excess),
+            dilations=dilations,
+            count_include_pad=count_include_pad,
+        )
+    )
+
+
+def _widen(pads: Sequence[int], excess: Sequence[int]) -> list[int]:
+    rank = len(excess)
+    return [*pads[:rank], *(end + more for end, more in zip(pads[rank:], excess, strict=True))]
+
+
+@converts("GlobalAveragePool")
+def global_average_pool(node: Node) -> SSAValue:
+    return node.add(graph.GlobalAvgPoolOp(node.value(0)))
+
+
+@converts("GlobalMaxPool")
+def global_max_pool(node: Node) -> SSAValue:
+    return node.add(graph.GlobalMaxPoolOp(node.value(0)))

@@ -1,0 +1,64 @@
+"""Evaluating a node whose inputs are all known, which is what removes shape arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.reference import ReferenceEvaluator
+
+from npu_mlir.frontends.onnx.node import Constant, Value
+
+NOT_PURE = {
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+    "Bernoulli",
+    "Multinomial",
+}
+
+DOUBTFUL = {"BatchNormalization", "Dropout", "Softmax", "LogSoftmax", "Hardmax"}
+"""Operators whose reference implementation is wrong for old opsets: left to the converters."""
+
+
+class CannotEvaluate(Exception):
+    """The node is to be converted instead."""
+
+
+def evaluate(
+    proto: onnx.NodeProto, inputs: Sequence[Value | None], opsets: Iterable[onnx.OperatorSetIdProto]
+) -> list[Constant]:
+    """The outputs of a node on arrays."""
+    if proto.op_type in NOT_PURE | DOUBTFUL or any(attribute.HasField("g") for attribute in proto.attribute):
+        raise CannotEvaluate
+    if proto.op_type == "Constant":
+        return [_constant(proto)]
+    feeds = {name: value for name, value in zip(proto.input, inputs, strict=True) if name}
+    graph = onnx.helper.make_graph(
+        [proto],
+        "node",
+        [onnx.helper.make_empty_tensor_value_info(name) for name in feeds],
+        [onnx.helper.make_empty_tensor_value_info(name) for name in proto.output if name],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=list(opsets))
+    try:
+        results: Any = iter(ReferenceEvaluator(model).run(None, feeds))
+    except Exception as error:
+        raise CannotEvaluate from error
+    outputs = [next(results) if name else None for name in proto.output]
+    return [np.asarray(value) for value in outputs]
+
+
+def _constant(proto: onnx.NodeProto) -> Constant:
+    attribute = proto.attribute[0]
+    value: Any = onnx.helper.get_attribute_value(attribute)
+    if attribute.name == "value":
+        return onnx.numpy_helper.to_array(value)
+    if attribute.name in ("value_int", "value_ints"):
+        return np.asarray(value, np.int64)
+    if attribute.name in ("value_float", "value_floats"):
+        return np.asarray(value, np.float32)
+    raise CannotEvaluate

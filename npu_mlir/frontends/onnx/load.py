@@ -1,0 +1,57 @@
+"""Reading ONNX files, and what can be wrong with them before any operator is looked at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from npu_mlir.diagnostics import UserError
+from npu_mlir.files import read_bytes
+
+OLDEST_OPSET = 7
+IR_VERSION_TAG = b"\x08"
+"""First byte of practically every ONNX file: the tag of the field `ir_version`."""
+
+
+def load_model(source: str | Path | onnx.ModelProto) -> onnx.ModelProto:
+    """The model of a file, weights in external files included; `UserError` unless it is a usable ONNX model."""
+    if isinstance(source, onnx.ModelProto):
+        model, name = source, source.graph.name or "model"
+    else:
+        model, name = _read(Path(source)), str(source)
+    _check(model, name)
+    return model
+
+
+def _read(path: Path) -> onnx.ModelProto:
+    data = read_bytes(str(path))
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(data)
+    except DecodeError as error:
+        if data.startswith(IR_VERSION_TAG):
+            raise UserError(f"'{path}' is a truncated or damaged ONNX file") from error
+        raise UserError(f"'{path}' is not an ONNX file") from error
+    try:
+        onnx.load_external_data_for_model(model, str(path.parent))
+    except (OSError, ValueError, onnx.checker.ValidationError) as error:
+        raise UserError(f"cannot read the external weights of '{path}': {error}") from error
+    return model
+
+
+def _check(model: onnx.ModelProto, name: str) -> None:
+    if not model.HasField("graph") or not model.ir_version:
+        raise UserError(f"'{name}' is not an ONNX file")
+    if not model.opset_import or not (model.graph.node or model.graph.output):
+        raise UserError(f"'{name}' is a truncated or damaged ONNX file")
+    version = opset_of(model)
+    newest = onnx.defs.onnx_opset_version()
+    if version and not OLDEST_OPSET <= version <= newest:
+        raise UserError(f"'{name}' uses opset {version}; supported are {OLDEST_OPSET} to {newest}")
+
+
+def opset_of(model: onnx.ModelProto) -> int:
+    """The version of the default operator set, 0 if the model does not use it."""
+    return next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 0)

@@ -55,6 +55,18 @@ def linear(expr: AffineExpr, num_dims: int) -> Linear | None:
             return None
 
 
+def affine_expression(value: Linear) -> AffineExpr:
+    """The shortest expression with these coefficients."""
+    result: AffineExpr | None = None
+    for d, c in enumerate(value.coefficients):
+        if c:
+            term = AffineDimExpr(d) if c == 1 else AffineDimExpr(d) * c
+            result = term if result is None else result + term
+    if result is None:
+        return AffineConstantExpr(value.constant)
+    return result + value.constant if value.constant else result
+
+
 def linear_map(map_: AffineMap) -> list[Linear] | None:
     """Each result of the map as coefficients, None when one is not linear."""
     results = [linear(expr, map_.num_dims) for expr in map_.results]

@@ -1,0 +1,70 @@
+"""Which operations become one kernel: greedy merging of operations with their producers.
+
+An operation is merged with all groups that produce its operands at once if the result is legal (else the two sums of a
+layer norm would stay apart), and otherwise with one of them after the other, the latest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+
+from npu_mlir.analysis.dims import Compute
+
+
+@dataclass
+class _Graph:
+    order: dict[Hashable, int]
+    consumers: dict[Hashable, list[Hashable]]
+    group: dict[Hashable, list[Compute]] = field(default_factory=dict[Hashable, list[Compute]])
+
+
+def form_groups(
+    computes: Sequence[Compute],
+    dependencies: dict[Hashable, list[Hashable]],
+    legal: Callable[[Sequence[Compute]], bool],
+) -> list[list[Compute]]:
+    """Partition `computes` (in topological order) into groups that can each be one kernel.
+
+    `dependencies` are the computes that each one needs by whatever path, views and pads included; `legal` judges a
+    candidate group. Each group is convex: no path leaves and enters it again.
+    """
+    graph = _Graph({op.key: i for i, op in enumerate(computes)}, {op.key: [] for op in computes})
+    for key, needed in dependencies.items():
+        for producer in needed:
+            graph.consumers[producer].append(key)
+    for op in computes:
+        graph.group[op.key] = [op]
+        _merge_producers(op, graph, legal)
+    unique = {id(group): group for group in graph.group.values()}
+    return list(unique.values())
+
+
+def _merge_producers(op: Compute, graph: _Graph, legal: Callable[[Sequence[Compute]], bool]) -> None:
+    producers = {id(g): g for key in op.operands if (g := graph.group.get(key)) is not None}
+    groups = sorted(producers.values(), key=lambda g: -max(graph.order[o.key] for o in g))
+    for candidate in [groups] if len(groups) == 1 else [groups, *([g] for g in groups)]:
+        if not candidate or any(g is graph.group[op.key] for g in candidate):
+            continue
+        members = [*graph.group[op.key], *(o for g in candidate for o in g)]
+        merged = sorted(members, key=lambda o: graph.order[o.key])
+        if _convex(merged, graph) and legal(merged):
+            for member in merged:
+                graph.group[member.key] = merged
+
+
+def _convex(group: Sequence[Compute], graph: _Graph) -> bool:
+    """Whether no path from the group leads through other operations back into it."""
+    inside = {op.key for op in group}
+    last = max(graph.order[key] for key in inside)
+    stack = [c for key in inside for c in graph.consumers[key] if c not in inside]
+    seen: set[Hashable] = set()
+    while stack:
+        key = stack.pop()
+        if key in inside:
+            return False
+        if key in seen or graph.order[key] > last:
+            continue
+        seen.add(key)
+        stack += graph.consumers[key]
+    return True

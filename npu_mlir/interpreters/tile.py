@@ -1,0 +1,170 @@
+"""tile: launches run the kernel on arrays; a load reads a box of its source, a store writes one.
+
+Fresh results and buffers hold NaN (or the largest integer) until they are written, so that what reads too early shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.ir.affine import AffineMap
+
+from npu_mlir.analysis.affine_maps import Linear, linear_map
+from npu_mlir.diagnostics import UserError
+from npu_mlir.dialects import tile
+from npu_mlir.interpreters.dtypes import numpy_dtype
+from npu_mlir.interpreters.framework import Interpreter
+from npu_mlir.interpreters.registry import Results, Step, impl, prepare
+
+
+def poisoned(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
+    """A new array full of a value that spoils what is computed from it."""
+    poison = np.nan if dtype.kind in "fV" else np.iinfo(dtype).max if dtype.kind in "iu" else True
+    return np.full(shape, poison, dtype)
+
+
+@prepare("tile.launch")
+def launch(interp: Interpreter, op: tile.LaunchOp) -> Step:
+    kernel = interp.symbol(op.kernel)
+    if not isinstance(kernel, tile.KernelOp):
+        raise UserError(f"'@{op.kernel.string_value()}' is not a kernel", loc=op)
+    types = [(t.get_shape(), numpy_dtype(t)) for t in op.result_types]
+
+    def step(args: Results) -> Results:
+        outputs = tuple(poisoned(shape, dtype) for shape, dtype in types)
+        interp.run_isolated(kernel.body.block, (*args, *outputs))
+        return outputs
+
+    return step
+
+
+class Box:
+    """Where the elements of a tile lie: coordinates linear in (loop indices; tile dims)."""
+
+    def __init__(self, map_: AffineMap, indices: int, shape: Sequence[int]):
+        exprs = linear_map(map_)
+        if exprs is None:
+            raise UserError(f"the map of a load or store has to be linear: {map_}")
+        self.shape = tuple(shape)
+        self.origins = [Linear(e.coefficients[:indices], e.constant) for e in exprs]
+        self.tile = [e.coefficients[indices:] for e in exprs]
+        used = [[d for d, c in enumerate(coefficients) if c and shape[d] > 1] for coefficients in self.tile]
+        flat = [d for dims in used for d in dims]
+        self.separable = all(len(dims) <= 1 for dims in used) and len(set(flat)) == len(flat)
+        self.separable &= all(c >= 0 for coefficients in self.tile for c in coefficients)
+        self.dims = [dims[0] if dims else None for dims in used]
+        self.order = flat
+
+    def origin(self, indices: Sequence[int]) -> list[int]:
+        """The coordinates of the tile's first element."""
+        return [o.constant + sum(c * i for c, i in zip(o.coefficients, indices, strict=True)) for o in self.origins]
+
+    def windows(self, origin: Sequence[int], limits: Sequence[int]) -> tuple[list[slice], list[slice]] | None:
+        """The part of the tile that lies inside the memory: (slices of the memory, slices of the tile), if separable;
+        None when nothing does."""
+        memory, tile_slices = [], [slice(None)] * len(self.shape)
+        for start, limit, dim, coefficients in zip(origin, limits, self.dims, self.tile, strict=True):
+            stride, extent = (coefficients[dim], self.shape[dim]) if dim is not None else (1, 1)
+            first = max(0, -(start // stride)) if start < 0 else 0
+            stop = min(extent, -(-(limit - start) // stride))
+            if stop <= first:
+                return None
+            memory.append(slice(start + first * stride, start + (stop - 1) * stride + 1, stride))
+            if dim is not None:
+                tile_slices[dim] = slice(first, stop)
+        return memory, tile_slices
+
+    def coordinates(self, origin: Sequence[int]) -> list[np.ndarray]:
+        """The coordinate of every element of the tile, one broadcastable array per memory dim."""
+        rank = len(self.shape)
+        result: list[np.ndarray] = []
+        for start, coefficients in zip(origin, self.tile, strict=True):
+            total = np.full((1,) * rank, start)
+            for d, c in enumerate(coefficients):
+                if c:
+                    total = total + (c * np.arange(self.shape[d])).reshape([-1 if i == d else 1 for i in range(rank)])
+            result.append(total)
+        return result
+
+
+def _read(box: Box, memory: np.ndarray, indices: Sequence[int], out: np.ndarray) -> None:
+    """Write the elements that lie inside the memory to `out`."""
+    origin = box.origin(indices)
+    if box.separable:
+        windows = box.windows(origin, memory.shape)
+        if windows is not None:
+            part, where = windows
+            target = out[tuple(where)]
+            target[...] = _align(memory[tuple(part)], box.order, target.shape)
+        return
+    coordinates = np.broadcast_arrays(*box.coordinates(origin), np.empty(box.shape, bool))[:-1]
+    inside = np.logical_and.reduce([(c >= 0) & (c < n) for c, n in zip(coordinates, memory.shape, strict=True)])
+    out[inside] = memory[tuple(c[inside] for c in coordinates)]
+
+
+def _align(part: np.ndarray, order: Sequence[int], shape: Sequence[int]) -> np.ndarray:
+    """Bring a part of the memory to the dims of the tile: drop unit dims, permute."""
+    sizes = [shape[d] for d in order]
+    return part.reshape(sizes).transpose(np.argsort(order)).reshape(shape) if order else part.reshape(shape)
+
+
+@prepare("tile.load")
+def load(interp: Interpreter, op: tile.LoadOp) -> Step:
+    type_ = op.tile_type
+    shape, dtype = type_.get_shape(), numpy_dtype(type_)
+    count = len(op.indices)
+    box = Box(op.map.data, count, shape)
+    pad = op.pad.value.data if op.pad is not None else None
+
+    def step(args: Results) -> Results:
+        out = args[1 + count] if len(args) > 1 + count else np.empty(shape, dtype)
+        if pad is None:
+            out[...] = poisoned((), dtype)
+        else:
+            out[...] = pad
+        _read(box, args[0], args[1 : 1 + count], out)
+        return () if len(args) > 1 + count else (out,)
+
+    return step
+
+
+@prepare("tile.store")
+def store(interp: Interpreter, op: tile.StoreOp) -> Step:
+    box = Box(op.map.data, len(op.indices), op.value.type.get_shape())  # type: ignore[attr-defined]
+
+    def step(args: Results) -> Results:
+        value, memory, *indices = args
+        origin = box.origin(indices)
+        if not box.separable:
+            raise UserError("the map of a store takes two elements to one place", loc=op)
+        windows = box.windows(origin, memory.shape)
+        if windows is not None:
+            part, where = windows
+            target = memory[tuple(part)]
+            source = value[tuple(where)]
+            drop = source.reshape([n for d, n in enumerate(source.shape) if d in box.order])
+            ranks = {d: i for i, d in enumerate(sorted(box.order))}
+            target[...] = drop.transpose([ranks[d] for d in box.order]).reshape(target.shape)
+        return ()
+
+    return step
+
+
+@prepare("tile.alloc")
+def alloc(interp: Interpreter, op: tile.AllocOp) -> Step:
+    shape, dtype = op.buffer.type.get_shape(), numpy_dtype(op.buffer.type)
+    copies = shape if op.num_slots == 1 else (op.num_slots, *shape)
+    return lambda args: (poisoned(copies, dtype),)
+
+
+@prepare("tile.slot")
+def slot(interp: Interpreter, op: tile.SlotOp) -> Step:
+    slots = op.buffer.owner.num_slots if isinstance(op.buffer.owner, tile.AllocOp) else 1
+    return (lambda args: (args[0],)) if slots == 1 else (lambda args: (args[0][args[1] % slots],))
+
+
+@impl("tile.return")
+def return_(interp: Interpreter, op: tile.ReturnOp, args: Results) -> Results:
+    return ()

@@ -1,0 +1,114 @@
+"""What the tile passes read out of a `linalg.generic`: the plain data of `analysis.dims`, the shape of its body."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+from xdsl.dialects import arith, linalg, tensor
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineMap
+
+from npu_mlir.analysis.affine_maps import Linear, linear_map, projection
+from npu_mlir.analysis.dims import Compute, contraction_roles
+from npu_mlir.diagnostics import UserError
+from npu_mlir.targets.target import Target, get_target
+
+CASTS = (arith.ExtFOp, arith.TruncFOp, arith.ExtSIOp, arith.ExtUIOp)
+
+
+def target_of(module: ModuleOp) -> Target:
+    """The machine that the module names in `npu.target`; the default machine if it names none."""
+    name = module.attributes.get("npu.target")
+    return get_target(name.data if isinstance(name, StringAttr) else "ascend-910")
+
+
+def maps_of(op: linalg.GenericOp) -> list[AffineMap]:
+    """The indexing maps, inputs first."""
+    return [attr.data for attr in op.indexing_maps.data]
+
+
+def is_reduction(op: linalg.GenericOp) -> tuple[bool, ...]:
+    """Whether each iterator is a reduction."""
+    return tuple(it.data.value == "reduction" for it in op.iterator_types.data)
+
+
+def body_ops(op: linalg.GenericOp) -> list[Operation]:
+    """The operations of the body without constants and the terminator."""
+    return [o for o in op.body.block.ops if not isinstance(o, arith.ConstantOp | linalg.YieldOp)]
+
+
+def is_multiply_add(op: linalg.GenericOp) -> bool:
+    """Whether the body is `acc + a * b`, with `a` and `b` possibly widened first."""
+    if len(op.inputs) != 2 or len(op.outputs) != 1:
+        return False
+    ops = [o for o in body_ops(op) if not isinstance(o, CASTS)]
+    if [type(o) for o in ops] not in ([arith.MulfOp, arith.AddfOp], [arith.MuliOp, arith.AddiOp]):
+        return False
+    mul, add = ops
+    args = op.body.block.args
+    factors = {_through_casts(v) for v in mul.operands}
+    return (
+        factors == {args[0], args[1]}
+        and mul.results[0] in add.operands
+        and args[2] in add.operands
+        and op.body.block.last_op is not None
+        and op.body.block.last_op.operands[0] is add.results[0]
+    )
+
+
+def _through_casts(value: SSAValue) -> SSAValue:
+    return value.owner.operands[0] if isinstance(value.owner, CASTS) else value
+
+
+def loop_extents(op: linalg.GenericOp) -> tuple[int, ...]:
+    """The extent of every loop dim, from the operand dims that are plain dims of the nest."""
+    found: dict[int, int] = {}
+    for value, map_ in zip(op.operands, maps_of(op), strict=True):
+        shape = cast("TensorType[Attribute]", value.type).get_shape()
+        for extent, expr in zip(shape, linear_map(map_) or (), strict=False):
+            dim = expr.dim()
+            if dim is not None:
+                found[dim] = extent
+    if len(found) != maps_of(op)[0].num_dims:
+        raise UserError("a loop dim is not a plain dim of any operand, so its extent is unknown", loc=op)
+    return tuple(found[d] for d in range(len(found)))
+
+
+def init_of(op: linalg.GenericOp) -> Operation | SSAValue:
+    """What the result starts from: a `linalg.fill`, a `tensor.empty`, or else the value itself."""
+    value = op.outputs[0]
+    return value.owner if isinstance(value.owner, linalg.FillOp | tensor.EmptyOp) else value
+
+
+def is_window(op: linalg.GenericOp, index: int) -> bool:
+    """Whether an input only gives extents: it is a `tensor.empty` that the body does not read."""
+    return isinstance(op.inputs[index].owner, tensor.EmptyOp) and not any(op.body.block.args[index].uses)
+
+
+def describe(op: linalg.GenericOp) -> Compute:
+    """The plain data of an operation; its key is the operation, that of a value its defining operation if that is a
+    `linalg.generic`, else the value."""
+    if len(op.outputs) != 1:
+        raise UserError("a linalg.generic with several results is not supported; split it", loc=op)
+    result = projection(maps_of(op)[-1])
+    maps = [linear_map(m) for m in maps_of(op)]
+    if result is None or any(m is None for m in maps):
+        raise UserError("the maps have to be linear, and that of the result plain dims", loc=op)
+    values = list(op.inputs)
+    if isinstance(init_of(op), SSAValue):
+        values.append(op.outputs[0])
+    plain = cast("list[list[Linear]]", maps)
+    compute = Compute(
+        op,
+        loop_extents(op),
+        is_reduction(op),
+        tuple(v.owner if isinstance(v.owner, linalg.GenericOp) else v for v in values),
+        tuple(tuple(m) for m in plain[: len(values)]),
+        tuple(result),
+    )
+    if is_multiply_add(op) and contraction_roles(compute) is not None and not isinstance(init_of(op), SSAValue):
+        return replace(compute, contraction=True)
+    return compute
+

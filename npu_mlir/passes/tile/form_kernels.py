@@ -1,0 +1,370 @@
+"""Group the linalg operations of the host function into kernels.
+
+A kernel is one loop nest: operations whose loop dims unite into classes (see `analysis.dims`), at most one of them a
+contraction for the cube unit, which has no producer in the kernel. Pads and slices in front of an operation become
+part of the load of the operand. Equal kernels are made once and launched several times.
+
+Before:
+
+    func.func @main(%x: tensor<8x16xf32>, %w: tensor<16x4xf32>) -> tensor<8x4xf32> {
+      %y = linalg.generic ... ins(%x, %w) ...                       // matrix product
+      %z = linalg.generic ... ins(%y) ...                           // relu
+      func.return %z
+    }
+
+After:
+
+    func.func @main(%x: tensor<8x16xf32>, %w: tensor<16x4xf32>) -> tensor<8x4xf32> {
+      %z = tile.launch @k0(%x, %w) : (tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32>
+      func.return %z
+    }
+    tile.kernel @k0(%a: memref<8x16xf32, gm>, %b: memref<16x4xf32, gm>, %c: memref<8x4xf32, gm>) {
+      %0 = tile.load %a[] ...                                       // whole operands, not placed yet
+      ...
+      tile.store %2, %c[] ...
+      tile.return
+    }
+
+Does not handle: dynamic shapes, slices that drop dims, operations with several results.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith, linalg, tensor
+from xdsl.dialects.builtin import MemRefType, ModuleOp, NoneAttr, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineMap
+from xdsl.passes import ModulePass
+
+from npu_mlir.analysis.affine_maps import Linear, affine_expression
+from npu_mlir.analysis.dims import Compute, Kind, contraction_roles, dim_classes
+from npu_mlir.analysis.grouping import form_groups
+from npu_mlir.diagnostics import UserError
+from npu_mlir.dialects import tile
+from npu_mlir.passes.tile.compute import CASTS, body_ops, describe, init_of, is_window, target_of
+from npu_mlir.targets.target import Target
+
+Tensor = TensorType[Attribute]
+
+
+class FormKernels(ModulePass):
+    """Group linalg operations into kernels and launch them from the host function."""
+
+    name = "tile-form-kernels"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = target_of(op)
+        kernels: dict[str, str] = {}
+        for function in [f for f in op.ops if isinstance(f, FuncOp) and not f.is_declaration]:
+            _form(function, op, target, kernels)
+
+
+def _form(function: FuncOp, module: ModuleOp, target: Target, kernels: dict[str, str]) -> None:
+    block = function.body.block
+    generics = [o for o in block.ops if isinstance(o, linalg.GenericOp)]
+    if not generics:
+        return
+    _check_host_ops(block)
+    computes = [describe(g) for g in generics]
+    groups = form_groups(computes, _dependencies(block, generics), lambda g: is_legal(g, target))
+    for group in groups:
+        _outline(group, block, module, kernels)
+    for op in reversed(list(block.ops)):
+        if isinstance(op, _ABSORBED) and not any(r.uses.get_length() for r in op.results):
+            op.detach()
+            op.erase()
+    _sort_topologically(block)
+
+
+_ABSORBED = (linalg.GenericOp, linalg.FillOp, tensor.EmptyOp, tensor.PadOp, tensor.ExtractSliceOp, arith.ConstantOp)
+"""Operations that move into kernels."""
+
+_VIEWS = (tensor.CollapseShapeOp, tensor.ExpandShapeOp)
+"""Operations that stay on the host: the same bytes under another shape."""
+
+
+def _check_host_ops(block: Block) -> None:
+    for op in block.ops:
+        if op.name.startswith(("linalg.", "tensor.")) and not isinstance(op, (*_ABSORBED, *_VIEWS)):
+            raise UserError(f"'{op.name}' has no lowering to kernels; generalise it to linalg.generic", loc=op)
+
+
+def _dependencies(block: Block, generics: Sequence[Operation]) -> dict[Hashable, list[Hashable]]:
+    """For every generic, the generics whose results it needs, directly or through other operations."""
+    reach: dict[Operation, list[Hashable]] = {}
+    wanted = set(generics)
+    for op in block.ops:
+        found: dict[Hashable, None] = {}
+        for value in op.operands:
+            if isinstance(owner := value.owner, Operation):
+                found |= dict.fromkeys([owner] if owner in wanted else reach.get(owner, ()))
+        reach[op] = list(found)
+    return {g: reach[g] for g in generics}
+
+
+# ---- what may be one kernel ------------------------------------------------------------------------------------------
+
+
+def is_legal(group: Sequence[Compute], target: Target) -> bool:
+    """Whether a group can be one kernel, and should: it keeps a parallel class, and what has to be whole fits."""
+    classes = dim_classes(group)
+    if classes is None:
+        return False
+    contractions = [op for op in group if op.contraction]
+    if len(contractions) > 1 or (contractions and not _heads(contractions[0], group, target)):
+        return False
+    kinds = {c.id: c for c in classes.classes}
+    parallel = math.prod(c.extent for c in classes.classes if c.kind is Kind.PAR)
+    whole = {c.id for c in classes.classes if c.kind is Kind.MIXED}
+    if len(group) > 1 and parallel == 1 and math.prod(kinds[c].extent for c in whole) > SMALL:
+        return False
+    footprint = 0
+    for op in group:
+        dims = [classes.of[op.key][d] for d in op.result]
+        footprint += 4 * math.prod(kinds[c].extent for c in dims if c in whole)
+        for map_ in op.maps:
+            dims = {classes.of[op.key][d] for expr in map_ for d in expr.dims()} & whole
+            footprint += 4 * math.prod(kinds[c].extent for c in dims)
+    if whole and footprint > target.ub // 2:
+        return False
+    return not (contractions and whole) or _accumulator_fits(contractions[0], classes.of, kinds, whole, target)
+
+
+SMALL = 4096
+"""Elements up to which a group without a parallel class is accepted."""
+
+
+def _heads(contraction: Compute, group: Sequence[Compute], target: Target) -> bool:
+    """Whether the contraction has no producer in the group, and the core can hand its result to the rest."""
+    inside = {op.key for op in group}
+    if any(key in inside for key in contraction.operands):
+        return False
+    rest = [op for op in group if op is not contraction]
+    if any(not _follows(op, contraction, inside) for op in rest):
+        return False
+    return not target.split_cores or all(_is_cast(op, contraction) for op in rest)
+
+
+def _follows(op: Compute, contraction: Compute, inside: set[Hashable]) -> bool:
+    """Whether an operation of a contraction's kernel depends on it (others would be computed beside it for nothing)."""
+    return any(key in inside for key in op.operands)
+
+
+def _is_cast(op: Compute, contraction: Compute) -> bool:
+    """Whether the fixpipe does the operation on the way out: a cast of the result, in place."""
+    generic = cast("linalg.GenericOp", op.key)
+    ops = body_ops(generic)
+    plain = [expr.dim() for expr in op.maps[0]] == list(op.result)
+    return op.operands == (contraction.key,) and plain and len(ops) == 1 and isinstance(ops[0], CASTS)
+
+
+def _accumulator_fits(
+    op: Compute, of: dict[Hashable, tuple[int, ...]], classes: dict[int, object], whole: set[int], target: Target
+) -> bool:
+    roles = contraction_roles(op)
+    assert roles is not None
+    if any(of[op.key][d] in whole for d in roles.batch):
+        return False
+    sides = [math.prod(op.extents[d] for d in dims if of[op.key][d] in whole) for dims in (roles.m, roles.n)]
+    rows, columns = (-(-s // target.cube_m) * target.cube_m for s in sides)
+    k = target.cube_k_bytes
+    return (
+        4 * rows * columns <= target.l0c
+        and 2 * rows * k <= target.l0a
+        and 2 * columns * k <= target.l0b
+        and 4 * sides[0] * sides[1] * 3 <= target.ub
+    )
+
+
+# ---- building the kernel ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Builder:
+    """The kernel under construction: its block, its arguments by host value, and the copies of host values in it."""
+
+    block: Block
+    args: dict[SSAValue, BlockArgument] = field(default_factory=dict[SSAValue, BlockArgument])
+    values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+
+    def argument(self, value: SSAValue) -> BlockArgument:
+        if value not in self.args:
+            type_ = cast("Tensor", value.type)
+            gm = MemRefType(type_.element_type, type_.get_shape(), NoneAttr(), tile.SpaceAttr(tile.Space.GM))
+            self.args[value] = self.block.insert_arg(gm, len(self.block.args))
+        return self.args[value]
+
+    def operand(self, value: SSAValue) -> SSAValue:
+        """The copy of a value in the kernel: a load of an argument if nothing in the kernel makes it."""
+        if value not in self.values:
+            source, map_, pad = _fold_into_load(value)
+            load = tile.LoadOp(self.argument(source), [], map_, value.type, None, pad)
+            self.block.add_op(load)
+            self.values[value] = load.results[0]
+        return self.values[value]
+
+    def copy(self, op: Operation) -> Operation:
+        new = op.clone(self.values)
+        self.block.add_op(new)
+        return new
+
+    def add(self, op: linalg.GenericOp) -> None:
+        for i, value in enumerate(op.inputs):
+            if is_window(op, i):
+                self.values[value] = self.copy(cast("Operation", value.owner)).results[0]
+            else:
+                self.operand(value)
+        init = init_of(op)
+        if isinstance(init, linalg.FillOp):
+            for part in (init.inputs[0].owner, init.outputs[0].owner):
+                self.values[cast("Operation", part).results[0]] = self.copy(cast("Operation", part)).results[0]
+            self.values[init.results[0]] = self.copy(init).results[0]
+        elif isinstance(init, tensor.EmptyOp):
+            self.values[init.tensor] = self.copy(init).results[0]
+        else:
+            self.operand(cast("SSAValue", init))
+        new = cast("linalg.GenericOp", self.copy(op))
+        for captured in _captured(op):
+            constant = captured.clone()
+            new.body.block.insert_op_before(constant, cast("Operation", new.body.block.first_op))
+            captured.results[0].replace_uses_with_if(
+                constant.results[0], lambda use: use.operation.parent is new.body.block
+            )
+        self.values[op.results[0]] = new.results[0]
+
+
+def _captured(op: linalg.GenericOp) -> list[Operation]:
+    """The constants outside the body that it reads."""
+    inside = set(op.body.block.ops)
+    found: dict[Operation, None] = {}
+    for inner in inside:
+        for value in inner.operands:
+            if isinstance(owner := value.owner, Operation) and owner not in inside:
+                if not isinstance(owner, arith.ConstantOp):
+                    raise UserError(f"the body reads a value from outside, made by '{owner.name}'", loc=op)
+                found[owner] = None
+    return list(found)
+
+
+def _fold_into_load(value: SSAValue) -> tuple[SSAValue, AffineMap, Attribute | None]:
+    """Follow pads and slices to the value they read: (value, map from tile dims to its coordinates, padding)."""
+    rank = len(cast("Tensor", value.type).get_shape())
+    scale, shift = [1] * rank, [0] * rank
+    pad: Attribute | None = None
+    while isinstance(op := value.owner, tensor.PadOp | tensor.ExtractSliceOp):
+        if isinstance(op, tensor.PadOp):
+            constant = _pad_value(op)
+            if constant is None or pad is not None:
+                break
+            pad = constant
+            shift = [s - low for s, low in zip(shift, op.static_low.iter_values(), strict=True)]
+        else:
+            if pad is not None or len(op.source.type.get_shape()) != rank or op.offsets or op.sizes or op.strides:
+                break
+            strides, offsets = list(op.static_strides.iter_values()), list(op.static_offsets.iter_values())
+            shift = [o + st * s for o, st, s in zip(offsets, strides, shift, strict=True)]
+            scale = [st * s for st, s in zip(strides, scale, strict=True)]
+        value = op.operands[0]
+    if isinstance(op := value.owner, tensor.PadOp | tensor.ExtractSliceOp):
+        raise UserError(f"'{op.name}' behind another pad or slice cannot become part of a load", loc=op)
+    exprs = [affine_expression(Linear(tuple(scale[d] * (i == d) for i in range(rank)), shift[d])) for d in range(rank)]
+    return value, AffineMap(rank, 0, tuple(exprs)), pad
+
+
+def _pad_value(op: tensor.PadOp) -> Attribute | None:
+    last = op.region.block.last_op
+    assert last is not None
+    source = last.operands[0].owner
+    return source.value if isinstance(source, arith.ConstantOp) else None
+
+
+def _outline(group: Sequence[Compute], host: Block, module: ModuleOp, kernels: dict[str, str]) -> None:
+    """Make the kernel of a group (or find an equal one) and launch it in place of the group's last operation."""
+    generics = [cast("linalg.GenericOp", op.key) for op in group]
+    builder = _Builder(Block())
+    for op in generics:
+        builder.add(op)
+    inside = set(generics)
+    outputs = [g.results[0] for g in generics if any(u.operation not in inside for u in g.results[0].uses)]
+    for value in outputs:
+        rank = len(cast("Tensor", value.type).get_shape())
+        arg = builder.block.insert_arg(builder_type(value), len(builder.block.args))
+        builder.block.add_op(tile.StoreOp(builder.values[value], arg, [], AffineMap.identity(rank)))
+    builder.block.add_op(tile.ReturnOp())
+    name = _publish(builder.block, len(outputs), _location(generics), module, kernels)
+    launch = tile.LaunchOp(name, list(builder.args), [v.type for v in outputs])
+    launch.attributes["npu.loc"] = StringAttr(_location(generics))
+    host.insert_op_before(launch, generics[-1])
+    for value, result in zip(outputs, launch.results, strict=True):
+        value.replace_uses_with_if(result, lambda use: use.operation not in inside)
+
+
+def builder_type(value: SSAValue) -> MemRefType[Attribute]:
+    """The GM buffer of a tensor value."""
+    type_ = cast("Tensor", value.type)
+    return MemRefType(type_.element_type, type_.get_shape(), NoneAttr(), tile.SpaceAttr(tile.Space.GM))
+
+
+def _publish(block: Block, outputs: int, loc: str, module: ModuleOp, kernels: dict[str, str]) -> str:
+    """The name of the kernel with this body: that of an equal one, or of a new one at the end of the module."""
+    for op in block.ops:
+        op.attributes.pop("npu.loc", None)
+    kernel = tile.KernelOp("k", Region(block), outputs)
+    text = str(kernel)
+    if text not in kernels:
+        kernels[text] = f"k{len(kernels)}_{_slug(loc)}".rstrip("_")
+        kernel.properties["sym_name"] = StringAttr(kernels[text])
+        kernel.attributes["npu.loc"] = StringAttr(loc)
+        module.body.block.add_op(kernel)
+    return kernels[text]
+
+
+def _slug(loc: str) -> str:
+    return re.sub(r"\W+", "_", loc.split("+")[0])[-24:].strip("_")
+
+
+def _location(generics: Sequence[Operation]) -> str:
+    """The graph operations that a group came from, at most three of them by name."""
+    names = dict.fromkeys(
+        part
+        for g in generics
+        if isinstance(attr := g.attributes.get("npu.loc"), StringAttr)
+        for part in attr.data.split("+")
+    )
+    return "+".join(list(names)[:3])
+
+
+def _sort_topologically(block: Block) -> None:
+    """Reorder the operations so that each follows those it reads, otherwise in their present order."""
+    ops = list(block.ops)
+    placed: set[Operation] = set()
+    order: list[Operation] = []
+    for root in ops:
+        stack = [root]
+        while stack:
+            op = stack[-1]
+            missing = [
+                v.owner for v in op.operands if isinstance(v.owner, Operation) and v.owner.parent is block
+                and v.owner not in placed
+            ]
+            if missing and op not in placed:
+                stack += missing
+                continue
+            stack.pop()
+            if op not in placed:
+                placed.add(op)
+                order.append(op)
+    if order != ops:
+        for op in ops:
+            op.detach()
+        block.add_ops(order)
+
+

@@ -11,11 +11,13 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from npu_mlir.diagnostics import UserError, render
+from npu_mlir.diagnostics import UserError, closest, render
 from npu_mlir.passes import PASSES
 from npu_mlir.tools.common import ArgumentParser, run_tool
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
     from npu_mlir.pass_manager import PassInstrument, PassManager
     from npu_mlir.pass_pipeline import Nest
 
@@ -32,7 +34,7 @@ def _run(argv: list[str]) -> int:
     args = _make_parser().parse(rest, (f"--{name}" for name in PASSES))
     if args.list_passes:
         return _list_passes()
-    pipeline = _make_pipeline(args.pass_pipeline, pass_flags)
+    pipeline = _make_pipeline(args.pass_pipeline, args.lower_to, pass_flags)
 
     from npu_mlir.files import check_writable, read_text
 
@@ -48,6 +50,8 @@ def _make_parser() -> ArgumentParser:
     add("file", nargs="?", default="-", help="the input; standard input if missing or -")
     add("-o", dest="output", default="-", metavar="FILE", help="where to write; standard output by default")
     add("--pass-pipeline", metavar="TEXT", help="the passes to run: 'builtin.module(PASS,...)'")
+    add("--lower-to", metavar="LEVEL",
+        help="run the default pipeline from the module's level to graph, linalg, tile, tile-memref or isa")  # fmt: skip
     add("--list-passes", action="store_true", help="list the passes with their options")
     add("--verify-each", type=_boolean, nargs="?", const=True, default=True, metavar="BOOL",
         help="run the verifier after each pass (the default)")  # fmt: skip
@@ -84,9 +88,11 @@ def _split_pass_flags(argv: list[str]) -> tuple[list[tuple[str, str]], list[str]
     return flags, rest
 
 
-def _make_pipeline(text: str | None, flags: list[tuple[str, str]]) -> Nest | None:
+def _make_pipeline(text: str | None, lower_to: str | None, flags: list[tuple[str, str]]) -> Nest | None:
     if text is not None and flags:
         raise UserError(f"--pass-pipeline and --{flags[0][0]} exclude each other")
+    if lower_to is not None and (text is not None or flags):
+        raise UserError("--lower-to excludes other passes")
     if text is None and not flags:
         return None
 
@@ -98,18 +104,29 @@ def _make_pipeline(text: str | None, flags: list[tuple[str, str]]) -> Nest | Non
 
 
 def _process(args: argparse.Namespace, pipeline: Nest | None, text: str, name: str) -> int:
-    """Run the pipeline on each part of the input; write the output unless a part was wrong."""
-    from npu_mlir.files import write_atomically
+    """Run the pipeline on the input and write the output: all of it, or nothing if something was wrong."""
+    from npu_mlir.module_io import save_module
 
-    manager = _make_manager(args, pipeline)
-    parts = _split(text) if args.split_input_file else [text]
+    if args.split_input_file:
+        return _process_parts(args, pipeline, text, name)
+    module = _process_module(args, pipeline, text, name)
+    save_module(module, args.output, generic=args.mlir_print_op_generic)
+    return 0
+
+
+def _process_parts(args: argparse.Namespace, pipeline: Nest | None, text: str, name: str) -> int:
+    """Process each part of the input alone; a wrong one is reported and left out."""
+    from npu_mlir.files import write_atomically
+    from npu_mlir.module_io import module_text
+
     outputs: list[str] = []
     failed = False
-    for part in parts:
+    for part in _split(text):
         try:
-            outputs.append(_process_part(args, manager, part, name))
+            module = _process_module(args, pipeline, part, name)
+            outputs.append(module_text(module, generic=args.mlir_print_op_generic))
         except UserError as error:
-            if args.debug or not args.split_input_file:
+            if args.debug:
                 raise
             print(render(error), file=sys.stderr)
             failed = True
@@ -118,10 +135,39 @@ def _process(args: argparse.Namespace, pipeline: Nest | None, text: str, name: s
     return 1 if failed else 0
 
 
-def _make_manager(args: argparse.Namespace, pipeline: Nest | None) -> PassManager | None:
-    if pipeline is None:
-        return None
+def _process_module(args: argparse.Namespace, pipeline: Nest | None, text: str, name: str) -> ModuleOp:
+    from npu_mlir.dialects import make_context
+    from npu_mlir.module_io import parse_with_weights
+    from npu_mlir.verification import verify
 
+    ctx = make_context()
+    ctx.allow_unregistered = args.allow_unregistered_dialect
+    module = parse_with_weights(ctx, text, name)
+    verify(module)
+    if args.lower_to is not None:
+        pipeline = _default_pipeline(module, args.lower_to)
+    if pipeline is not None:
+        _make_manager(args, pipeline).run(ctx, module)
+        if not args.verify_each:
+            verify(module)
+    return module
+
+
+def _default_pipeline(module: ModuleOp, level: str) -> Nest:
+    from npu_mlir.levels import LEVELS, level_of
+    from npu_mlir.pipeline import make_pipeline
+
+    if level not in LEVELS:
+        raise UserError(
+            f"--lower-to: expected one of {', '.join(LEVELS)}, got '{level}'{closest(level, LEVELS)}"
+        )
+    start = level_of(module)
+    if LEVELS.index(start) > LEVELS.index(level):
+        raise UserError(f"--lower-to: the module is at level '{start}', which comes after '{level}'")
+    return make_pipeline(start, level)
+
+
+def _make_manager(args: argparse.Namespace, pipeline: Nest) -> PassManager:
     from npu_mlir.pass_manager import IRPrinter, PassManager
 
     instruments: list[PassInstrument] = []
@@ -140,23 +186,6 @@ def _split(text: str) -> list[str]:
         parts.append("\n" * lines_before + part)
         lines_before += part.count("\n")
     return parts
-
-
-def _process_part(args: argparse.Namespace, manager: PassManager | None, text: str, name: str) -> str:
-    from npu_mlir.dialects import make_context
-    from npu_mlir.parsing import parse_module
-    from npu_mlir.printing import op_text
-    from npu_mlir.verification import verify
-
-    ctx = make_context()
-    ctx.allow_unregistered = args.allow_unregistered_dialect
-    module = parse_module(ctx, text, name)
-    verify(module)
-    if manager is not None:
-        manager.run(ctx, module)
-        if not manager.verify_each:
-            verify(module)
-    return op_text(module, generic=args.mlir_print_op_generic)
 
 
 def _list_passes() -> int:

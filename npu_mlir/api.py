@@ -1,0 +1,278 @@
+"""The compiler as a library: `npu_mlir.compile(model, ...)` gives a `Program`, which runs at any level.
+
+program = npu_mlir.compile("model.onnx", target="ascend-910", precision="f16")
+outputs = program.run({"x": x})
+result = program.simulate({"x": x})        # outputs, cycles, one entry per kernel
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+
+from npu_mlir.diagnostics import UserError, closest
+from npu_mlir.dialects import make_context
+from npu_mlir.levels import LEVELS, level_of
+from npu_mlir.pipeline import PRECISIONS, make_pipeline, phases_between
+from npu_mlir.verification import verify
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+    from npu_mlir.pass_manager import PassInstrument
+    from npu_mlir.simulator import SimulationResult
+
+DEFAULT_TARGET = "ascend-910"
+MAIN = "main"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """An input or output of the host function."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def __str__(self) -> str:
+        return f"{'x'.join(map(str, self.shape)) or 'scalar'} {self.dtype}"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A module at one of the levels, ready to run."""
+
+    ctx: Context
+    module: ModuleOp
+
+    @property
+    def level(self) -> str:
+        """One of `npu_mlir.levels.LEVELS`."""
+        return level_of(self.module)
+
+    @property
+    def target(self) -> str | None:
+        """The machine that the module was made for."""
+        return _string(self.module, "npu.target")
+
+    @property
+    def precision(self) -> str:
+        """The precision that the module was compiled with."""
+        return _string(self.module, "npu.precision") or "f32"
+
+    @property
+    def inputs(self) -> list[Signature]:
+        """What the host function takes."""
+        return _signatures(self.module, "input_names")
+
+    @property
+    def outputs(self) -> list[Signature]:
+        """What the host function returns."""
+        return _signatures(self.module, "output_names")
+
+    def run(self, inputs: Mapping[str, np.ndarray] | Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        """The outputs by name, for inputs by name or in order."""
+        if self.level == "isa":
+            return self.named(self.simulate(inputs).outputs)
+
+        from npu_mlir.interpreters import run_function
+
+        return self.named(run_function(self.module, MAIN, self.arrange(inputs)))
+
+    def named(self, outputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        """Outputs in order, by their names."""
+        return {output.name: np.asarray(value) for output, value in zip(self.outputs, outputs)}
+
+    def simulate(self, inputs: Mapping[str, np.ndarray] | Sequence[np.ndarray]) -> SimulationResult:
+        """Execute the instructions: outputs in order, cycles and what each kernel took."""
+        if self.level != "isa":
+            raise UserError(f"only instructions can be simulated, this module is at level '{self.level}'")
+
+        from npu_mlir.simulator import simulate
+
+        return simulate(self.module, self.arrange(inputs))
+
+    def lower(self, level: str, instruments: Sequence[PassInstrument] = ()) -> Program:
+        """Run the default pipeline from this program's level to `level`; changes and returns this program."""
+        _lower(self.ctx, self.module, self.level, level, {}, instruments)
+        return self
+
+    def arrange(self, inputs: Mapping[str, np.ndarray] | Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The inputs in order, after a check of names, shapes and element types."""
+        signatures = self.inputs
+        if not isinstance(inputs, Mapping):
+            if len(inputs) != len(signatures):
+                raise UserError(f"the model takes {len(signatures)} inputs, got {len(inputs)}")
+            inputs = {signature.name: value for signature, value in zip(signatures, inputs)}
+        names = [signature.name for signature in signatures]
+        for name in inputs:
+            if name not in names:
+                raise UserError(
+                    f"the model has no input '{name}'{closest(name, names)}",
+                    notes=[f"its inputs: {', '.join(names)}"],
+                )
+        return [_checked(signature, inputs) for signature in signatures]
+
+    def random_inputs(self, seed: int = 0) -> dict[str, np.ndarray]:
+        """Inputs that depend on nothing but the seed: normal floats, small non-negative integers."""
+        generator = np.random.default_rng(seed)
+        return {signature.name: _random(signature, generator) for signature in self.inputs}
+
+    def save(self, path: str | Path) -> None:
+        """Write the module to `path` and its weights beside it."""
+        from npu_mlir.module_io import save_module
+
+        save_module(self.module, str(path))
+
+
+def compile(
+    model: str | Path | ModelProto,
+    *,
+    target: str | None = None,
+    emit: str = "isa",
+    precision: str = "f32",
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    instruments: Sequence[PassInstrument] = (),
+) -> Program:
+    """Compile a model: an `.onnx` file or its `ModelProto`, or a `.mlir` file of any level.
+
+    `dims` gives sizes to named dynamic dimensions, `shapes` whole shapes to inputs. `target` is the name of a
+    machine or a TOML file; a `.mlir` file that names its target keeps it.
+    """
+    _check_choice("level", emit, LEVELS)
+    _check_choice("precision", precision, PRECISIONS)
+    if isinstance(model, (str, Path)) and str(model).endswith(".mlir"):
+        program = load(model, target=target)
+        return program.lower(emit, instruments) if program.level != emit else program
+
+    from npu_mlir.frontends.onnx import import_model
+
+    ctx = make_context()
+    machine = check_target(target or DEFAULT_TARGET)
+    module = import_model(model, dims=dict(dims or {}), shapes=dict(shapes or {}))
+    module.attributes["npu.target"] = StringAttr(machine)
+    if precision != "f32":
+        module.attributes["npu.precision"] = StringAttr(precision)
+    options = {"graph-set-precision": f"precision={precision}"}
+    _lower(ctx, module, None, emit, options, instruments)
+    return Program(ctx, module)
+
+
+def load(path: str | Path, *, target: str | None = None) -> Program:
+    """The program in a `.mlir` file; a `target` other than its own is an error."""
+    from npu_mlir.module_io import load_module
+
+    ctx = make_context()
+    module = load_module(ctx, str(path))
+    verify(module)
+    own = _string(module, "npu.target")
+    if target is not None and own is not None and target != own:
+        raise UserError(
+            f"'{path}' was compiled for the target '{own}' and cannot be used with '{target}'",
+            notes=["compile the model again for that target"],
+        )
+    if own is None and target is not None:
+        module.attributes["npu.target"] = StringAttr(check_target(target))
+    return Program(ctx, module)
+
+
+def check_target(name: str) -> str:
+    """`name` if it is a machine or a machine's file that can be read."""
+    from npu_mlir.targets.target import get_target, target_names
+
+    if not name.endswith(".toml") and name not in target_names():
+        raise UserError(
+            f"unknown target '{name}'{closest(name, target_names())}",
+            notes=[f"the targets: {', '.join(target_names())}, or the path of a .toml file"],
+        )
+    try:
+        get_target(name)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"cannot read the target '{name}': {error}") from error
+    return name
+
+
+def _lower(
+    ctx: Context,
+    module: ModuleOp,
+    start: str | None,
+    end: str,
+    options: dict[str, str],
+    instruments: Sequence[PassInstrument],
+) -> None:
+    """Run the phases to the level `end`, verifying the module at the end of each."""
+    from npu_mlir.pass_manager import PassManager
+
+    if start is not None and LEVELS.index(start) > LEVELS.index(end):
+        raise UserError(f"a module at level '{start}' cannot be raised to '{end}'")
+    for phase in phases_between(start, end):
+        pipeline = make_pipeline(start, phase.level, options)
+        PassManager(pipeline, verify_each=False, instruments=instruments).run(ctx, module)
+        verify(module)
+        start = phase.level
+
+
+def _check_choice(what: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise UserError(
+            f"unknown {what} '{value}'{closest(value, choices)}", notes=[f"one of {', '.join(choices)}"]
+        )
+
+
+def _string(module: ModuleOp, name: str) -> str | None:
+    value = module.attributes.get(name)
+    return value.data if isinstance(value, StringAttr) else None
+
+
+def _main_of(module: ModuleOp) -> FuncOp:
+    for op in module.body.block.ops:
+        if isinstance(op, FuncOp) and op.sym_name.data == MAIN:
+            return op
+    raise UserError(f"the module has no function '@{MAIN}' to run", loc=module)
+
+
+def _signatures(module: ModuleOp, names_attribute: str) -> list[Signature]:
+    """The inputs or outputs of the host function; those without a recorded name are called by their number."""
+    from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
+
+    function = _main_of(module)
+    is_input = names_attribute == "input_names"
+    types = function.function_type.inputs if is_input else function.function_type.outputs
+    attribute = function.attributes.get(names_attribute)
+    entries: list[Any] = list(attribute.data) if isinstance(attribute, ArrayAttr) else []
+    names = [entry.data for entry in entries if isinstance(entry, StringAttr)]
+    if len(names) != len(types.data):
+        names = [f"{'input' if is_input else 'output'}{i}" for i in range(len(types.data))]
+    return [
+        Signature(name, static_shape(type_), numpy_dtype(type_)) for name, type_ in zip(names, types.data)
+    ]
+
+
+def _checked(signature: Signature, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+    name = signature.name
+    if name not in inputs:
+        raise UserError(f"the input '{name}' is missing ({signature})")
+    value = np.asarray(inputs[name])
+    if value.shape != signature.shape:
+        found = "x".join(map(str, value.shape)) or "scalar"
+        expected = "x".join(map(str, signature.shape)) or "scalar"
+        raise UserError(f"the input '{name}' has the shape {found}, the model expects {expected}")
+    if value.dtype != signature.dtype:
+        raise UserError(f"the input '{name}' is {value.dtype}, the model expects {signature.dtype}")
+    return value
+
+
+def _random(signature: Signature, generator: np.random.Generator) -> np.ndarray:
+    if signature.dtype.kind == "b":
+        return generator.integers(0, 2, signature.shape).astype(signature.dtype)
+    if signature.dtype.kind in "iu":
+        return generator.integers(0, 16, signature.shape).astype(signature.dtype)
+    return generator.standard_normal(signature.shape, np.float32).astype(signature.dtype)

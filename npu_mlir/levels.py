@@ -1,0 +1,54 @@
+"""The levels of a module, and how to tell which one it is at."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Operation
+
+LEVELS = ("graph", "linalg", "tile", "tile-memref", "isa")
+"""From the model to the instructions: the names that `--emit` takes."""
+
+
+def level_of(module: ModuleOp) -> str:
+    """The level of a module, told by its ops: the lowest that all kernels have reached, or that of the host
+    function while it still computes something itself."""
+    host = "isa"
+    kernels: list[Operation] = []
+    for op in module.body.block.ops:
+        if op.name == "tile.kernel":
+            kernels.append(op)
+        else:
+            host = _higher(host, _host_level(op))
+    if host != "isa":
+        return host
+    level = "isa"
+    for kernel in kernels:
+        level = _higher(level, _kernel_level(kernel))
+    return level
+
+
+def _higher(a: str, b: str) -> str:
+    return min(a, b, key=LEVELS.index)
+
+
+def _host_level(op: Operation) -> str:
+    """graph or linalg while an op within still belongs there, isa if there is none."""
+    level = "isa"
+    for nested in op.walk():
+        dialect = nested.name.partition(".")[0]
+        if dialect == "graph" and nested.name != "graph.weight":
+            return "graph"
+        if dialect == "linalg" and nested.name != "linalg.yield":
+            level = "linalg"
+    return level
+
+
+def _kernel_level(kernel: Operation) -> str:
+    """tile as long as the kernel has values on chip, isa once it has instructions, tile-memref in between."""
+    level = "tile-memref"
+    for nested in kernel.walk():
+        if any(isinstance(result.type, TensorType) for result in nested.results):
+            return "tile"
+        if nested.name.startswith("npu_isa."):
+            level = "isa"
+    return level

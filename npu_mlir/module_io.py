@@ -1,0 +1,139 @@
+"""Modules and their weights, to and from files.
+
+`model.mlir` names its weight file in the attribute `npu.weights`, relative to itself. A module that is written to a
+file gets its weights beside it; one that goes to standard output carries those that no file has as a resource
+section behind its text:
+
+    {-#
+      external_resources: {
+        npu_weights: {
+          "conv1.w": "0x0000803F..."
+        }
+      }
+    #-}
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from npu_mlir.diagnostics import SourceLocation, UserError
+from npu_mlir.files import STDIN_NAME, read_text, write_atomically
+from npu_mlir.parsing import parse_module
+from npu_mlir.printing import op_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from xdsl.context import Context
+
+_WEIGHTS = "npu.weights"
+_SECTION = re.compile(r"^\{-#.*?^#-\}\s*\Z", re.DOTALL | re.MULTILINE)
+_ENTRY = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*"0x([0-9A-Fa-f]*)"')
+
+
+def load_module(ctx: Context, path: str) -> ModuleOp:
+    """Parse the module in the file `path` (`-`: standard input) and connect it with its weights."""
+    text, name = read_text(path)
+    return parse_with_weights(ctx, text, name)
+
+
+def parse_with_weights(ctx: Context, text: str, name: str) -> ModuleOp:
+    """Parse `text`, the contents of the file `name`, and connect the module with its weights."""
+    section = _SECTION.search(text) if "{-#" in text else None
+    module = parse_module(ctx, text[: section.start()] if section else text, name)
+    if section is None and _WEIGHTS not in module.attributes:
+        return module
+
+    from npu_mlir.weights import weights_of
+
+    store = weights_of(module)
+    store.directory = Path("." if name == STDIN_NAME else name).parent
+    if section is not None:
+        line = text.count("\n", 0, section.start()) + 1
+        _read_section(module, section.group(), SourceLocation(name, line, 1))
+    return module
+
+
+def save_module(module: ModuleOp, path: str, *, generic: bool = False) -> None:
+    """Write a module to `path` and its weights beside it; `-` is standard output."""
+    if path == "-":
+        write_atomically(path, module_text(module, generic=generic))
+        return
+    if _uses_weights(module):
+        _save_weights_beside(module, Path(path))
+    else:
+        module.attributes.pop(_WEIGHTS, None)
+    write_atomically(path, op_text(module, generic=generic))
+
+
+def module_text(module: ModuleOp, *, generic: bool = False) -> str:
+    """The text of a module that stands alone: `npu.weights` is relative to the current directory, and weights
+    that no file has are part of the text."""
+    if not _uses_weights(module):
+        return op_text(module, generic=generic)
+
+    from npu_mlir.weights import weight_names, weights_of
+
+    store = weights_of(module)
+    new = [name for name in weight_names(module) if store.is_new(name)]
+    if store.path is not None and len(new) < len(weight_names(module)):
+        module.attributes[_WEIGHTS] = StringAttr(os.path.relpath(store.directory / store.path))
+        store.directory = Path()
+    return op_text(module, generic=generic) + _section({name: store.get(name) for name in new})
+
+
+def _uses_weights(module: ModuleOp) -> bool:
+    return any(op.name == "graph.weight" for op in module.walk())
+
+
+def _save_weights_beside(module: ModuleOp, path: Path) -> None:
+    """Write the weights in use, unless a file in the same directory already has all of them."""
+    from npu_mlir.weights import has_new_weights, save_weights, weights_of
+
+    store = weights_of(module)
+    same_directory = store.path is not None and store.directory.resolve() == path.parent.resolve()
+    if not same_directory or has_new_weights(module):
+        save_weights(module, path.with_suffix(".safetensors"))
+
+
+def _section(arrays: dict[str, np.ndarray]) -> str:
+    if not arrays:
+        return ""
+    entries = ",\n".join(
+        f'      "{_escape(name)}": "0x{array.tobytes().hex().upper()}"' for name, array in arrays.items()
+    )
+    return f"\n{{-#\n  external_resources: {{\n    npu_weights: {{\n{entries}\n    }}\n  }}\n#-}}\n"
+
+
+def _read_section(module: ModuleOp, text: str, loc: SourceLocation) -> None:
+    import numpy as np
+
+    from npu_mlir.dialects.graph.weight import WeightOp
+    from npu_mlir.interpreters.dtypes import numpy_dtype
+    from npu_mlir.weights import weights_of
+
+    store = weights_of(module)
+    blobs = {_unescape(name): data for name, data in _ENTRY.findall(text)}
+    for op in module.walk():
+        if not isinstance(op, WeightOp) or op.entry_name not in blobs:
+            continue
+        dtype: np.dtype[Any] = numpy_dtype(op.infer_element_type())
+        data = bytes.fromhex(blobs[op.entry_name])
+        if len(data) != int(np.prod(op.infer_shape())) * dtype.itemsize:
+            raise UserError(
+                f"the resource '{op.entry_name}' has {len(data)} bytes, not those of its type", loc=loc
+            )
+        store.set(op.entry_name, np.frombuffer(data, dtype).reshape(op.infer_shape()))
+
+
+def _escape(name: str) -> str:
+    return name.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _unescape(name: str) -> str:
+    return re.sub(r"\\(.)", r"\1", name)

@@ -1,0 +1,92 @@
+"""The default pipeline: what `npu-compile` runs, as one readable list.
+
+A phase ends at a level that can be printed, edited and run; `npu-compile --emit LEVEL` stops there, and
+`npu-opt --lower-to=LEVEL` runs the rest of the list on a file of any earlier level. Passes read the target from the
+module (`npu.target`), so they need no options here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from npu_mlir.levels import LEVELS
+from npu_mlir.pass_pipeline import ROOT_ANCHOR, Nest, parse_pipeline
+from npu_mlir.passes import PASSES
+
+PRECISIONS = ("f32", "f16")
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Passes that take a module from the level before to `level`."""
+
+    level: str
+    passes: tuple[str, ...]
+
+
+PIPELINE: tuple[Phase, ...] = (
+    Phase(
+        "graph",
+        (
+            "graph-infer-shapes",
+            "graph-fold-constants",
+            "canonicalize",
+            "cse",
+            # Casts of weights are folded when they are made, so precision comes after folding.
+            "graph-set-precision",
+            # Last: whatever it transposes has its final type then.
+            "graph-layout",
+        ),
+    ),
+    Phase(
+        "linalg",
+        (
+            "convert-graph-to-linalg",
+            "linalg-fold-unit-reshapes",
+            "linalg-expand-math",
+            "linalg-fuse-elementwise",
+            "canonicalize",
+            "cse",
+        ),
+    ),
+    Phase(
+        "tile",
+        (
+            "tile-form-kernels",
+            "tile-choose-schedule",
+            # No cse from here to bufferization: it would merge destinations.
+            "tile-apply-schedule",
+            "tile-split-compute",
+        ),
+    ),
+    Phase("tile-memref", ("tile-bufferize", "tile-double-buffer", "tile-plan-memory")),
+    Phase("isa", ("convert-tile-to-npu-isa", "npu-isa-insert-sync", "npu-isa-cleanup")),
+)
+
+
+def pipeline_text(start: str | None, end: str, options: dict[str, str] | None = None) -> str:
+    """The pipeline from the level `start` (None: a freshly imported model) to the level `end`.
+
+    `options` has the options of passes by name, as `{"graph-set-precision": "precision=f16"}`.
+
+    >>> pipeline_text("tile", "tile-memref")
+    'builtin.module(tile-bufferize,tile-double-buffer,tile-plan-memory)'
+    """
+    names = [name for phase in phases_between(start, end) for name in phase.passes if name in PASSES]
+    return f"{ROOT_ANCHOR}({','.join(_with_options(name, options or {}) for name in names)})"
+
+
+def phases_between(start: str | None, end: str) -> Sequence[Phase]:
+    """The phases that take a module at the level `start` to the level `end`."""
+    first = 0 if start is None else LEVELS.index(start) + 1
+    return PIPELINE[first : LEVELS.index(end) + 1]
+
+
+def make_pipeline(start: str | None, end: str, options: dict[str, str] | None = None) -> Nest:
+    """The same pipeline, ready to run."""
+    return parse_pipeline(pipeline_text(start, end, options), source="pipeline")
+
+
+def _with_options(name: str, options: dict[str, str]) -> str:
+    return f"{name}{{{options[name]}}}" if name in options else name

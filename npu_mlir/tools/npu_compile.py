@@ -1,0 +1,56 @@
+"""npu-compile: take a model to any level.
+
+npu-compile model.onnx -o model.mlir
+npu-compile model.onnx --emit linalg --shape x=1x3x48x192 --precision f16
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from npu_mlir.tools.common import ArgumentParser, run_tool
+from npu_mlir.tools.model_options import add_model_options, dims_of, shapes_of
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The entry point; returns the exit status."""
+    return run_tool(_run, argv)
+
+
+def _run(argv: list[str]) -> int:
+    parser = ArgumentParser("npu-compile", "Compile a model to NPU instructions or to a level before them.")
+    add = parser.add_argument
+    add("model", help="an .onnx file, or a .mlir file of an earlier level")
+    add(
+        "-o",
+        dest="output",
+        default="-",
+        metavar="OUT.mlir",
+        help="where to write; standard output by default",
+    )
+    add("--emit", default="isa", metavar="LEVEL", help="graph, linalg, tile, tile-memref or isa (default)")
+    add_model_options(parser)
+    args = parser.parse(argv)
+
+    from npu_mlir.files import check_writable
+
+    check_writable(args.output)
+
+    from npu_mlir import api
+    from npu_mlir.module_io import save_module
+
+    program = api.compile(
+        args.model,
+        target=args.target,
+        emit=args.emit,
+        precision=args.precision,
+        dims=dims_of(args),
+        shapes=shapes_of(args),
+    )
+    save_module(program.module, args.output)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

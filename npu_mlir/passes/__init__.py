@@ -19,6 +19,7 @@ PASSES: dict[str, str] = {
     "dce": "npu_mlir.passes.dce:DeadCodeElimination",
     # graph
     # linalg
+    "convert-graph-to-linalg": "npu_mlir.passes.linalg.convert_graph_to_linalg:ConvertGraphToLinalg",
     # tile
     # npu_isa
     "convert-tile-to-npu-isa": "npu_mlir.passes.npu_isa.convert_tile_to_npu_isa:ConvertTileToNpuIsa",

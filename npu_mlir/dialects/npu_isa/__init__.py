@@ -17,6 +17,8 @@ from xdsl.ir import Dialect
 
 from npu_mlir.dialects.npu_isa.addresses import AtOp, BufferOp, SlotOp
 from npu_mlir.dialects.npu_isa.base import (
+    IM2COL_DIMS,
+    MAX_DIMS,
     Access,
     AddrType,
     CubeWork,
@@ -79,7 +81,9 @@ NpuIsa = Dialect(
 )
 
 __all__ = [
+    "IM2COL_DIMS",
     "INSTRUCTIONS",
+    "MAX_DIMS",
     "Access",
     "AddrType",
     "AtOp",

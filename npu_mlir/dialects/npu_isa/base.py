@@ -26,6 +26,9 @@ BLOCK = 32
 MAX_DIMS = 4
 """The most dims that an instruction iterates over."""
 
+IM2COL_DIMS = 6
+"""The most dims of a load to L0: image, row and column of the output; channel, row and column of the window."""
+
 
 class Pipe(StrEnum):
     """An in-order execution queue of the core."""
@@ -207,10 +210,10 @@ def moved_bytes(shape: Sequence[int], element_bytes: int, *strides: Sequence[int
     return product(dims) * round_up(run * element_bytes, BLOCK)
 
 
-def check_shape(shape: Sequence[int], *strides: Sequence[int]) -> None:
+def check_shape(shape: Sequence[int], *strides: Sequence[int], most: int = MAX_DIMS) -> None:
     """Raise unless the iteration space is one of an instruction and every operand has a stride per dim."""
-    if len(shape) > MAX_DIMS:
-        raise VerifyException(f"an instruction iterates over at most {MAX_DIMS} dims, got {list(shape)}")
+    if len(shape) > most:
+        raise VerifyException(f"the instruction iterates over at most {most} dims, got {list(shape)}")
     if any(n < 1 for n in shape):
         raise VerifyException(f"every dim must have at least one element, got {list(shape)}")
     for s in strides:

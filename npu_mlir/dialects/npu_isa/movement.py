@@ -29,6 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from npu_mlir.dialects.npu_isa.base import (
     BLOCK,
+    IM2COL_DIMS,
     Access,
     AddrType,
     Extent,
@@ -494,7 +495,7 @@ class L0Load(Instruction):
     def verify_(self) -> None:
         check_space(self.source, "source", Space.L1)
         check_space(self.dest, "destination", self.SPACE)
-        check_shape(ints(self.shape), ints(self.strides))
+        check_shape(ints(self.shape), ints(self.strides), most=IM2COL_DIMS)
         if not 0 <= self.rows.value.data <= len(ints(self.shape)):
             raise VerifyException(f"{self.rows.value.data} row dims of {len(ints(self.shape))} dims")
 

@@ -43,17 +43,15 @@ class Accumulators:
         self._fill: dict[Operation, Operation] = {}
         open_fills: dict[SSAValue, Operation] = {}
         for op in kernel.walk():
-            if not isinstance(op, linalg.FillOp | linalg.GenericOp) or not in_accumulator(op):
-                continue
-            buffer = _whole(op.outputs[0])
-            fill = open_fills.pop(buffer, None)
-            if isinstance(op, linalg.GenericOp):
+            if isinstance(op, linalg.GenericOp) and in_accumulator(op):
+                fill = open_fills.pop(_whole(op.outputs[0]), None)
                 if fill is not None:
                     self._fill[op] = fill
-                continue
-            if fill is not None:
-                raise _useless_fill(fill)
-            open_fills[buffer] = op
+            elif isinstance(op, linalg.FillOp) and in_accumulator(op):
+                buffer = _whole(op.outputs[0])
+                if buffer in open_fills:
+                    raise _useless_fill(open_fills[buffer])
+                open_fills[buffer] = op
         for fill in open_fills.values():
             raise _useless_fill(fill)
 

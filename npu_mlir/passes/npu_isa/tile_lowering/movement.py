@@ -10,7 +10,8 @@
     %p = npu_isa.at %a + %o
     npu_isa.load_l0a %p, %a0 {shape = [16, 16], strides = [64, 1], rows = 1}
 
-Does not handle: a window (two tile dims in one coordinate) over GM, moves from UB to L1.
+Does not handle: a window (two tile dims in one coordinate) over GM, moves from UB to L1, L0 loads of more dims than
+an instruction has (their packing cannot be cut).
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import AffineMapAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 
-from npu_mlir.analysis.strides import Nest, collapse, drop_unit_dims, element_strides, order
+from npu_mlir.analysis.strides import Nest, collapse, drop_unit_dims, element_strides, order, split
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.tile import Space
@@ -32,7 +33,7 @@ from npu_mlir.passes.npu_isa.tile_lowering.context import (
     constant_value,
     split_dims,
 )
-from npu_mlir.passes.npu_isa.tile_lowering.vector import emit_vector
+from npu_mlir.passes.npu_isa.tile_lowering.vector import advance, emit_vector
 
 
 def lower_load(ctx: KernelContext, op: tile.LoadOp) -> None:
@@ -60,41 +61,50 @@ def lower_load(ctx: KernelContext, op: tile.LoadOp) -> None:
 def lower_store(ctx: KernelContext, op: tile.StoreOp) -> None:
     """Lower a store."""
     source = ctx.buffer(op.value)
-    nest = drop_unit_dims(Nest(source.shape, (source.strides,)))
-    map_, indices, shape = _gm_map(op, op.map.data, op.indices, source.shape)
+    address, indices, map_, nest = _gm_side(ctx, op.map.data, op.indices, source)
     instruction = npu_isa.FixpipeGmOp if source.space is Space.L0C else npu_isa.StoreUbOp
-    ctx.emit(instruction(source.address, op.dest, indices, map_, shape, nest.strides[0] or (1,)))
+    ctx.emit(instruction(address, op.dest, indices, map_, nest.extents, nest.strides[0]))
 
 
 def _lower_gm_load(ctx: KernelContext, op: tile.LoadOp, dest: Buffer) -> None:
-    nest = drop_unit_dims(Nest(dest.shape, (dest.strides,)))
-    map_, indices, shape = _gm_map(op, op.map.data, op.indices, dest.shape)
+    address, indices, map_, nest = _gm_side(ctx, op.map.data, op.indices, dest)
     instruction = npu_isa.LoadL1Op if dest.space is Space.L1 else npu_isa.LoadUbOp
-    ctx.emit(instruction(op.source, indices, dest.address, map_, shape, nest.strides[0] or (1,), op.pad))
+    ctx.emit(instruction(op.source, indices, address, map_, nest.extents, nest.strides[0], op.pad))
 
 
-def _gm_map(
-    op: Operation, map_: AffineMap, indices: Sequence[SSAValue], shape: Sequence[int]
-) -> tuple[AffineMapAttr, list[SSAValue], tuple[int, ...]]:
-    """The map without unit dims and constant indices, the indices left, the extents left (never none)."""
+def _gm_side(
+    ctx: KernelContext, map_: AffineMap, indices: Sequence[SSAValue], tile_: Buffer
+) -> tuple[SSAValue, list[SSAValue], AffineMapAttr, Nest]:
+    """The on-chip address, the indices and map into GM, and the iteration space with its on-chip strides.
+
+    Constant indices and unit dims go out of the map; the indices of scalar loops, over the dims that an instruction
+    has no room for, come in.
+    """
     for expr in map_.results:
-        coefficients, _ = split_dims(expr, len(indices), len(shape), op)
-        if sum(c != 0 and n > 1 for c, n in zip(coefficients, shape, strict=True)) > 1:
+        coefficients, _ = split_dims(expr, len(indices), len(tile_.shape), ctx.source)
+        if sum(c != 0 and n > 1 for c, n in zip(coefficients, tile_.shape, strict=True)) > 1:
             raise UserError(
-                f"a window over global memory, '{expr}': load the slab, then take windows", loc=op
+                f"a window over global memory, '{expr}': load the slab, then take windows", loc=ctx.source
             )
-    kept = [v for v in dict.fromkeys(indices) if constant_value(v) is None]
-    substitution: list[AffineExpr] = []
-    for value in indices:
-        known = constant_value(value)
-        substitution.append(AffineDimExpr(kept.index(value)) if known is None else AffineConstantExpr(known))
-    extents: list[int] = []
-    for extent in shape:
-        substitution.append(AffineConstantExpr(0) if extent == 1 else AffineDimExpr(len(kept) + len(extents)))
-        extents += [extent] if extent != 1 else []
-    extents = extents or [1]
-    results = tuple(expr.replace_dims_and_symbols(substitution, []) for expr in map_.results)
-    return AffineMapAttr(AffineMap(len(kept) + len(extents), 0, results)), kept, tuple(extents)
+    moving = [d for d, extent in enumerate(tile_.shape) if extent != 1]
+    # A second row of strides tells the dims apart, so that they can be found again after the split.
+    numbered = Nest(tile_.shape, (tile_.strides, tuple(range(len(tile_.shape))))).select(moving)
+    outside, inside = split(numbered, npu_isa.MAX_DIMS)
+    ivs = [ctx.loop(extent) for extent in outside.extents]
+    address = advance(ctx, tile_.address, outside.strides[0], ivs, tile_.element_bytes)
+
+    scalars = [v for v in dict.fromkeys(indices) if constant_value(v) is None] + ivs
+    position: dict[SSAValue, AffineExpr] = {v: AffineDimExpr(i) for i, v in enumerate(scalars)}
+    dims: list[AffineExpr] = [AffineConstantExpr(0)] * len(tile_.shape)
+    for iv, d in zip(ivs, outside.strides[1], strict=True):
+        dims[d] = position[iv]
+    for i, d in enumerate(inside.strides[1]):
+        dims[d] = AffineDimExpr(len(scalars) + i)
+    at = [position.get(v, AffineConstantExpr(constant_value(v) or 0)) for v in indices]
+    results = tuple(expr.replace_dims_and_symbols([*at, *dims], []) for expr in map_.results)
+    if not inside.rank:
+        inside = Nest((1,), ((1,), (0,)))
+    return address, scalars, AffineMapAttr(AffineMap(len(scalars) + inside.rank, 0, results)), inside
 
 
 def _walk_source(
@@ -147,7 +157,15 @@ def _emit_fixpipe_ub(
             loc=op,
         )
     nest = collapse(drop_unit_dims(Nest(dest.shape, (dest.strides, strides))))
-    nest = order(nest, ctx.target.vector_bytes // dest.element_bytes) if nest.rank else nest
-    shape = nest.extents or (1,)
-    to, from_ = (row or (1,) for row in nest.strides)
-    ctx.emit(npu_isa.FixpipeUbOp(address, dest.address, shape, from_, to, dest.element))
+    nest = order(nest, ctx.target.vector_bytes // dest.element_bytes)
+    outside, inside = split(nest, npu_isa.MAX_DIMS)
+    ivs = [ctx.loop(extent) for extent in outside.extents]
+    to, from_ = (
+        advance(ctx, base, row, ivs, dest.element_bytes)
+        for base, row in zip((dest.address, address), outside.strides, strict=True)
+    )
+    if not inside.rank:
+        inside = Nest((1,), ((1,), (1,)))
+    ctx.emit(
+        npu_isa.FixpipeUbOp(from_, to, inside.extents, inside.strides[1], inside.strides[0], dest.element)
+    )

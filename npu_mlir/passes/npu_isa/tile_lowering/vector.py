@@ -37,9 +37,6 @@ from npu_mlir.dialects.tile import Space
 from npu_mlir.passes.npu_isa.tile_lowering.context import Buffer, KernelContext, Offset
 from npu_mlir.passes.npu_isa.tile_lowering.vector_body import Source, VectorForm, classify
 
-MAX_RANK = 4
-"""Dims of a vector instruction."""
-
 
 def lower_generic(ctx: KernelContext, op: linalg.GenericOp) -> None:
     """Lower a generic on UB."""
@@ -166,11 +163,11 @@ def emit_vector(
         return
     nest = collapse(drop_unit_dims(nest))
     widest = max(b.element_bytes for b in buffers)
-    outside, inside = split(order(nest, ctx.target.vector_bytes // widest), MAX_RANK)
+    outside, inside = split(order(nest, ctx.target.vector_bytes // widest), npu_isa.MAX_DIMS)
     if outside.rank:
         ivs = [ctx.loop(extent) for extent in outside.extents]
         addresses = [
-            _advance(ctx, address, row, ivs, buffer.element_bytes)
+            advance(ctx, address, row, ivs, buffer.element_bytes)
             for address, row, buffer in zip(addresses, outside.strides, buffers, strict=True)
         ]
     shape, strides = inside.extents, inside.strides
@@ -181,7 +178,7 @@ def emit_vector(
     ctx.emit(instruction(kind, addresses[0], addresses[1:], shape, strides, types, imm, imm_position))
 
 
-def _advance(
+def advance(
     ctx: KernelContext, address: SSAValue, row: Sequence[int], ivs: Sequence[SSAValue], element_bytes: int
 ) -> SSAValue:
     """The address of an operand in the current iteration of the scalar loops."""

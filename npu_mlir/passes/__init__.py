@@ -18,6 +18,11 @@ PASSES: dict[str, str] = {
     "cse": "npu_mlir.passes.cse:CommonSubexpressionElimination",
     "dce": "npu_mlir.passes.dce:DeadCodeElimination",
     # graph
+    "graph-infer-shapes": "npu_mlir.passes.graph.infer_shapes:InferShapes",
+    "graph-fold-constants": "npu_mlir.passes.graph.fold_constants:FoldConstants",
+    "graph-fold-batch-norm": "npu_mlir.passes.graph.fold_batch_norm:FoldBatchNorm",
+    "graph-set-precision": "npu_mlir.passes.graph.set_precision:SetPrecision",
+    "graph-layout": "npu_mlir.passes.graph.layout:SetLayout",
     # linalg
     "convert-graph-to-linalg": "npu_mlir.passes.linalg.convert_graph_to_linalg:ConvertGraphToLinalg",
     # tile

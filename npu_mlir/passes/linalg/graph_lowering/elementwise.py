@@ -1,0 +1,175 @@
+"""Elementwise graph ops: one generic each, broadcasting by maps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xdsl.dialects.builtin import AnyFloat, IntegerType, Signedness
+from xdsl.ir import Operation, SSAValue
+
+from npu_mlir.diagnostics import UserError
+from npu_mlir.dialects import graph
+from npu_mlir.passes.linalg.generics import Body, Builder, element_of, shape_of
+from npu_mlir.passes.linalg.graph_lowering.registry import elementwise, lowering, scalar_of
+
+Build = Callable[..., SSAValue]
+"""Called with the body and one scalar per operand."""
+
+
+def _simple(*op_classes: type[Operation], wide: bool = False) -> Callable[[Build], Build]:
+    """Register an op that is the same scalar function whatever its properties."""
+
+    def register(build: Build) -> Build:
+        @lowering(*op_classes)
+        def lower(b: Builder, op: Any) -> SSAValue:
+            return elementwise(b, op.operands, shape_of(op.result), element_of(op.result), build, wide=wide)
+
+        return build
+
+    return register
+
+
+def _named(name: str) -> Build:
+    return lambda body, *values: body.apply(name, *values)
+
+
+for _class, _name in {
+    graph.AddOp: "add",
+    graph.SubOp: "sub",
+    graph.MulOp: "mul",
+    graph.DivOp: "div",
+    graph.MaximumOp: "max",
+    graph.MinimumOp: "min",
+    graph.AbsOp: "abs",
+    graph.ExpOp: "exp",
+    graph.LogOp: "log",
+    graph.SqrtOp: "sqrt",
+    graph.FloorOp: "floor",
+    graph.CeilOp: "ceil",
+    graph.LogicalAndOp: "and",
+    graph.LogicalOrOp: "or",
+    graph.LogicalXorOp: "xor",
+}.items():
+    _simple(_class)(_named(_name))
+
+for _class, _name in {graph.TanhOp: "tanh", graph.ErfOp: "erf"}.items():
+    _simple(_class, wide=True)(_named(_name))
+
+for _class, _predicate in {
+    graph.EqualOp: "eq",
+    graph.LessOp: "lt",
+    graph.LessOrEqualOp: "le",
+    graph.GreaterOp: "gt",
+    graph.GreaterOrEqualOp: "ge",
+}.items():
+    _simple(_class)(lambda body, lhs, rhs, predicate=_predicate: body.compare(predicate, lhs, rhs))
+
+
+@_simple(graph.LogicalNotOp)
+def _not(body: Body, value: SSAValue) -> SSAValue:
+    return body.apply("xor", value, 1)
+
+
+@_simple(graph.NegOp)
+def _neg(body: Body, value: SSAValue) -> SSAValue:
+    return body.apply("neg", value) if isinstance(value.type, AnyFloat) else body.apply("sub", 0, value)
+
+
+@_simple(graph.ReluOp)
+def _relu(body: Body, value: SSAValue) -> SSAValue:
+    return body.apply("max", value, 0)
+
+
+@_simple(graph.ReciprocalOp)
+def _reciprocal(body: Body, value: SSAValue) -> SSAValue:
+    return body.apply("div", 1, value)
+
+
+@_simple(graph.SigmoidOp)
+def _sigmoid(body: Body, value: SSAValue) -> SSAValue:
+    """`1 / (1 + exp(-x))`: 0 where the exponential overflows."""
+    return body.apply("div", 1, body.apply("add", body.apply("exp", body.apply("neg", value)), 1))
+
+
+@_simple(graph.PReluOp)
+def _prelu(body: Body, value: SSAValue, slope: SSAValue) -> SSAValue:
+    """`max(x, 0) + slope * min(x, 0)`: no mask is needed, and one of the terms is zero."""
+    negative = body.apply("mul", slope, body.apply("min", value, 0))
+    return body.apply("add", body.apply("max", value, 0), negative)
+
+
+@_simple(graph.WhereOp)
+def _where(body: Body, condition: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    return body.select(condition, lhs, rhs)
+
+
+@lowering(graph.LeakyReluOp)
+def leaky_relu(b: Builder, op: graph.LeakyReluOp) -> SSAValue:
+    """The larger of `x` and `alpha * x`, the smaller when alpha is above 1."""
+    alpha = op.alpha.value.data
+    outer = "max" if alpha <= 1 else "min"
+    return _unary(b, op, lambda body, x: body.apply(outer, x, body.apply("mul", x, alpha)))
+
+
+@lowering(graph.HardSigmoidOp)
+def hard_sigmoid(b: Builder, op: graph.HardSigmoidOp) -> SSAValue:
+    alpha, beta = op.alpha.value.data, op.beta.value.data
+
+    def build(body: Body, x: SSAValue) -> SSAValue:
+        line = body.apply("add", body.apply("mul", x, alpha), beta)
+        return body.apply("max", body.apply("min", line, 1), 0)
+
+    return _unary(b, op, build)
+
+
+@lowering(graph.ClipOp)
+def clip(b: Builder, op: graph.ClipOp) -> SSAValue:
+    low, high = op.min, op.max
+
+    def build(body: Body, x: SSAValue) -> SSAValue:
+        if low is not None:
+            x = body.apply("max", x, low.value.data)
+        return body.apply("min", x, high.value.data) if high is not None else x
+
+    return _unary(b, op, build)
+
+
+def _unary(b: Builder, op: Any, build: Build) -> SSAValue:
+    return elementwise(b, [op.input], shape_of(op.result), element_of(op.result), build)
+
+
+@lowering(graph.PowOp)
+def pow_(b: Builder, op: graph.PowOp) -> SSAValue:
+    """Small constant exponents become products and roots, others stay `math.powf`."""
+    if not isinstance(element_of(op.result), AnyFloat):
+        raise UserError("graph.pow on integers has no lowering to linalg", loc=op)
+    exponent = scalar_of(op.rhs)
+
+    def general(body: Body, x: SSAValue, y: SSAValue) -> SSAValue:
+        return body.apply("pow", x, y)
+
+    shape, element = shape_of(op.result), element_of(op.result)
+    if exponent not in _POWERS or shape_of(op.lhs) != shape:
+        return elementwise(b, op.operands, shape, element, general, wide=True)
+    return elementwise(b, [op.lhs], shape, element, _POWERS[exponent])
+
+
+_POWERS: dict[float | None, Build] = {
+    1: lambda body, x: x,
+    2: lambda body, x: body.apply("mul", x, x),
+    3: lambda body, x: body.apply("mul", body.apply("mul", x, x), x),
+    0.5: lambda body, x: body.apply("sqrt", x),
+    -0.5: lambda body, x: body.apply("div", 1, body.apply("sqrt", x)),
+    -1: lambda body, x: body.apply("div", 1, x),
+}
+
+
+@lowering(graph.CastOp)
+def cast(b: Builder, op: graph.CastOp) -> SSAValue:
+    for type_ in (element_of(op.input), element_of(op.result)):
+        if isinstance(type_, IntegerType) and type_.signedness.data == Signedness.UNSIGNED:
+            raise UserError(f"graph.cast of {type_} has no lowering to linalg", loc=op)
+    if element_of(op.input) == element_of(op.result):
+        return op.input
+    return _unary(b, op, lambda body, x: x)

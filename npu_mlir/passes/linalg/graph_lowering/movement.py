@@ -1,0 +1,119 @@
+"""Graph ops that move elements: reshapes, copies with a permuted or projected map, slices, pads, gathers."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import SSAValue
+
+from npu_mlir.dialects import graph
+from npu_mlir.passes.linalg.generics import (
+    Body,
+    Builder,
+    Map,
+    Shape,
+    element_of,
+    ints,
+    segments,
+    shape_of,
+    tensor_type,
+)
+from npu_mlir.passes.linalg.graph_lowering.registry import lowering, project
+
+
+@lowering(graph.ReshapeOp)
+def reshape(b: Builder, op: graph.ReshapeOp) -> SSAValue:
+    return b.reshape(op.input, shape_of(op.result))
+
+
+@lowering(graph.ExpandOp)
+def expand(b: Builder, op: graph.ExpandOp) -> SSAValue:
+    """A copy with a projected map, which fusion moves into the consumers."""
+    shape = shape_of(op.result)
+    value, dims = project(b, op.input, shape)
+    return _copy(b, value, dims, shape)
+
+
+def _copy(b: Builder, value: SSAValue, map_: Map, shape: Shape) -> SSAValue:
+    return b.map([value], [map_], shape, element_of(value), lambda body, x: x)
+
+
+@lowering(graph.TransposeOp)
+def transpose(b: Builder, op: graph.TransposeOp) -> SSAValue:
+    """A copy with a permuted map; a reshape when only unit dims change places."""
+    perm, shape = op.perm.get_values(), shape_of(op.result)
+    source = shape_of(op.input)
+    moved = [d for d in perm if source[d] != 1]
+    if moved == sorted(moved):
+        return b.reshape(op.input, shape)
+    return _copy(b, op.input, [perm.index(d) for d in range(len(perm))], shape)
+
+
+@lowering(graph.ConcatOp)
+def concat(b: Builder, op: graph.ConcatOp) -> SSAValue:
+    """Each operand is inserted into one new tensor."""
+    axis, shape = op.axis.value.data, shape_of(op.result)
+    result = b.empty(shape, element_of(op.result))
+    offset = 0
+    for value in op.inputs:
+        sizes = shape_of(value)
+        result = b.add(
+            tensor.InsertSliceOp.create(
+                operands=[value, result],
+                result_types=[result.type],
+                properties={
+                    "static_offsets": ints(tuple(offset if d == axis else 0 for d in range(len(shape)))),
+                    "static_sizes": ints(sizes),
+                    "static_strides": ints((1,) * len(shape)),
+                    "operandSegmentSizes": segments(1, 1, 0, 0, 0),
+                },
+            )
+        )
+        offset += sizes[axis]
+    return result
+
+
+@lowering(graph.SliceOp)
+def slice_(b: Builder, op: graph.SliceOp) -> SSAValue:
+    sizes = op.sizes.get_values()
+    if sizes == shape_of(op.input):
+        return op.input
+    return b.add(
+        tensor.ExtractSliceOp.create(
+            operands=[op.input],
+            result_types=[tensor_type(element_of(op.input), sizes)],
+            properties={
+                "static_offsets": ints(op.offsets.get_values()),
+                "static_sizes": ints(sizes),
+                "static_strides": ints(op.strides.get_values()),
+                "operandSegmentSizes": segments(1, 0, 0, 0),
+            },
+        )
+    )
+
+
+@lowering(graph.PadOp)
+def pad(b: Builder, op: graph.PadOp) -> SSAValue:
+    return b.pad(op.input, op.low.get_values(), op.high.get_values(), op.value.value.data)
+
+
+@lowering(graph.GatherOp)
+def gather(b: Builder, op: graph.GatherOp) -> SSAValue:
+    """Loops: the dims of the result; the body reads the table at an index that was read, from the end if negative."""
+    axis, shape = op.axis.value.data, shape_of(op.result)
+    count = len(shape_of(op.indices))
+    table, size = op.input, shape_of(op.input)[axis]
+
+    def build(body: Body, index: SSAValue) -> SSAValue:
+        wrapped = body.select(body.compare("lt", index, 0), body.apply("add", index, size), index)
+        position = body.append(arith.IndexCastOp.create(operands=[wrapped], result_types=[IndexType()]))
+        indices = [
+            *[body.index(d) for d in range(axis)],
+            position,
+            *[body.index(d) for d in range(axis + count, len(shape))],
+        ]
+        return body.append(
+            tensor.ExtractOp.create(operands=[table, *indices], result_types=[element_of(table)])
+        )
+
+    return b.map([op.indices], [range(axis, axis + count)], shape, element_of(table), build)

@@ -1,0 +1,97 @@
+"""The table of lowerings and what several families share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, f32
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from npu_mlir.interpreters.arith import dense_array
+from npu_mlir.passes.linalg.generics import Body, Builder, Map, Shape, bit_width, element_of, shape_of
+
+Lowering: TypeAlias = Callable[[Builder, Any], SSAValue]
+
+LOWERINGS: dict[type[Operation], Lowering] = {}
+
+_F = TypeVar("_F", bound=Lowering)
+
+
+def lowering(*op_classes: type[Operation]) -> Callable[[_F], _F]:
+    """Register the decorated function for these graph ops."""
+
+    def register(function: _F) -> _F:
+        for op_class in op_classes:
+            LOWERINGS[op_class] = function
+        return function
+
+    return register
+
+
+def scalar_of(value: SSAValue) -> float | None:
+    """The number that every element of a constant tensor is, None for any other value."""
+    if not isinstance(value.owner, ConstantOp) or not isinstance(value.owner.value, DenseIntOrFPElementsAttr):
+        return None
+    array = dense_array(value.owner.value)
+    if not array.size or not np.array_equal(
+        array, np.broadcast_to(array.flat[0], array.shape), equal_nan=False
+    ):
+        return None
+    return array.flat[0].item()
+
+
+def project(b: Builder, value: SSAValue, shape: Shape) -> tuple[SSAValue, list[int]]:
+    """The value without the unit dims that broadcast to `shape`, and the dims of `shape` that the others are."""
+    own = shape_of(value)
+    offset = len(shape) - len(own)
+    keep = [d for d, size in enumerate(own) if size == shape[d + offset]]
+    return b.reshape(value, tuple(own[d] for d in keep)), [d + offset for d in keep]
+
+
+def elementwise(
+    b: Builder,
+    inputs: Sequence[SSAValue],
+    shape: Shape,
+    element: Attribute,
+    build: Callable[..., SSAValue],
+    *,
+    wide: bool = False,
+) -> SSAValue:
+    """A generic that applies `build(body, *values)` at every position of `shape`, to which the inputs broadcast.
+
+    Constants with one value become constants of the body. With `wide`, narrow floats are computed in f32. What
+    `build` returns is converted to `element`.
+    """
+    scalars = [scalar_of(value) for value in inputs]
+    projected = [project(b, v, shape) for v, s in zip(inputs, scalars, strict=True) if s is None]
+    maps: list[Map] = [dims for _, dims in projected]
+
+    def fill(body: Body, *args: SSAValue) -> SSAValue:
+        rest = iter(args)
+        values = [
+            body.constant(s, element_of(v)) if s is not None else next(rest)
+            for v, s in zip(inputs, scalars, strict=True)
+        ]
+        if wide:
+            values = [body.cast(v, widened(v.type)) for v in values]
+        return body.cast(build(body, *values), element)
+
+    return b.map([v for v, _ in projected], maps, shape, element, fill)
+
+
+def widened(type_: Attribute) -> Attribute:
+    """The type that narrow floats are computed or accumulated in."""
+    return f32 if isinstance(type_, AnyFloat) and bit_width(type_) < 32 else type_
+
+
+def add_into(body: Body, value: SSAValue, accumulator: SSAValue) -> SSAValue:
+    """The body of a sum."""
+    return body.apply("add", body.cast(value, accumulator.type), accumulator)
+
+
+def sum_over(b: Builder, value: SSAValue, axes: Sequence[int]) -> SSAValue:
+    """The sum over `axes`, in f32 if the elements are narrow floats."""
+    return b.reduce(value, axes, 0, widened(element_of(value)), add_into)

@@ -92,6 +92,7 @@ class SlotOp(IRDLOperation):
     Example:
 
     ```mlir
+    %b = npu_isa.buffer 2 x 1024 at 4096 : !npu_isa.addr<ub>
     %s = npu_isa.slot %b[%i] : !npu_isa.addr<ub>
     ```
     """

@@ -1,0 +1,35 @@
+"""The memories of one NPU core, addressed in bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from npu_mlir.dialects.tile import Space
+from npu_mlir.targets.target import Target
+
+ON_CHIP = (Space.L1, Space.L0A, Space.L0B, Space.L0C, Space.UB)
+
+
+class Core:
+    """Bytes of every on-chip memory. They start as 0xff, which is NaN in every float type."""
+
+    def __init__(self, target: Target):
+        self.target = target
+        self.memory = {space: np.full(target.capacity(space), 0xFF, np.uint8) for space in ON_CHIP}
+
+    def view(
+        self, space: Space, address: int, shape: Sequence[int], strides: Sequence[int], dtype: np.dtype[Any]
+    ) -> np.ndarray:
+        """The strided elements at an address; `strides` count elements."""
+        size = dtype.itemsize
+        steps = tuple(s * size for s in strides)
+        return np.ndarray(tuple(shape), dtype, self.memory[space].data, address, steps)
+
+    def matrix(self, space: Space, address: int, rows: int, columns: int, dtype: np.dtype[Any]) -> np.ndarray:
+        """A row-major matrix whose sides are padded to multiples of the cube's side."""
+        side = self.target.cube_m
+        rows, columns = -(-rows // side) * side, -(-columns // side) * side
+        return self.view(space, address, (rows, columns), (columns, 1), dtype)

@@ -101,6 +101,14 @@ def _iterators_attr(num_dims: int, reductions: frozenset[int]) -> ArrayAttr[Iter
     return ArrayAttr([REDUCTION if d in reductions else PARALLEL for d in range(num_dims)])
 
 
+def scalar_attr(value: float, type_: Attribute) -> FloatAttr[Any] | IntegerAttr[Any]:
+    """The number as an attribute of a float, integer or index type."""
+    if isinstance(type_, AnyFloat):
+        return FloatAttr(float(value), type_)
+    assert isinstance(type_, IntegerType | IndexType)
+    return IntegerAttr(int(value), type_)
+
+
 def shape_of(value: SSAValue) -> Shape:
     """The shape of a tensor value."""
     assert isinstance(value.type, TensorType)
@@ -131,8 +139,7 @@ class Body:
 
     def constant(self, value: float, type_: Attribute) -> SSAValue:
         """A scalar constant; equal ones are made once."""
-        attr = (
-            FloatAttr(float(value), type_) if isinstance(type_, AnyFloat) else IntegerAttr(int(value), type_)
+        attr = scalar_attr(value, type_)
         )
         if attr not in self._constants:
             op = arith.ConstantOp.create(result_types=[type_], properties={"value": attr})
@@ -234,8 +241,7 @@ class Builder:
         return op.results[0]
 
     def constant(self, value: float, type_: Attribute) -> SSAValue:
-        attr = (
-            FloatAttr(float(value), type_) if isinstance(type_, AnyFloat) else IntegerAttr(int(value), type_)
+        attr = scalar_attr(value, type_)
         )
         return self.add(arith.ConstantOp.create(result_types=[type_], properties={"value": attr}))
 
@@ -308,6 +314,9 @@ class Builder:
         source = shape_of(value)
         if source == shape:
             return value
+        if not source:
+            # xDSL's verifier of tensor.expand_shape takes no tensor of rank 0.
+            return self.map([value], [()], shape, element_of(value), lambda body, x: x)
         groups = reshape_groups(source, shape)
         middle = tuple(prod(source[d] for d in dims) for dims, _ in groups)
         if middle != source:

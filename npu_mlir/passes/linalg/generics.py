@@ -140,7 +140,6 @@ class Body:
     def constant(self, value: float, type_: Attribute) -> SSAValue:
         """A scalar constant; equal ones are made once."""
         attr = scalar_attr(value, type_)
-        )
         if attr not in self._constants:
             op = arith.ConstantOp.create(result_types=[type_], properties={"value": attr})
             self._constants[attr] = self.append(op)
@@ -242,7 +241,6 @@ class Builder:
 
     def constant(self, value: float, type_: Attribute) -> SSAValue:
         attr = scalar_attr(value, type_)
-        )
         return self.add(arith.ConstantOp.create(result_types=[type_], properties={"value": attr}))
 
     def empty(self, shape: Shape, element: Attribute) -> SSAValue:

@@ -38,7 +38,7 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, linalg, tensor
-from xdsl.dialects.builtin import MemRefType, ModuleOp, NoneAttr, StringAttr, TensorType
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, NoneAttr, StringAttr, TensorType, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
@@ -49,7 +49,16 @@ from npu_mlir.analysis.dims import Compute, Kind, contraction_roles, dim_classes
 from npu_mlir.analysis.grouping import form_groups
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
-from npu_mlir.passes.tile.compute import CASTS, body_ops, describe, init_of, is_window, target_of
+from npu_mlir.passes.tile.compute import (
+    CASTS,
+    body_ops,
+    describe,
+    init_of,
+    is_multiply_add,
+    is_window,
+    loop_extents,
+    target_of,
+)
 from npu_mlir.targets.target import Target
 
 Tensor = TensorType[Attribute]
@@ -299,7 +308,8 @@ def _outline(group: Sequence[Compute], host: Block, module: ModuleOp, kernels: d
         arg = builder.block.insert_arg(builder_type(value), len(builder.block.args))
         builder.block.add_op(tile.StoreOp(builder.values[value], arg, [], AffineMap.identity(rank)))
     builder.block.add_op(tile.ReturnOp())
-    name = _publish(builder.block, len(outputs), _location(generics), module, kernels)
+    macs = sum(math.prod(loop_extents(g)) for g in generics if is_multiply_add(g))
+    name = _publish(builder.block, len(outputs), _location(generics), macs, module, kernels)
     launch = tile.LaunchOp(name, list(builder.args), [v.type for v in outputs])
     launch.attributes["npu.loc"] = StringAttr(_location(generics))
     host.insert_op_before(launch, generics[-1])
@@ -313,8 +323,12 @@ def builder_type(value: SSAValue) -> MemRefType[Attribute]:
     return MemRefType(type_.element_type, type_.get_shape(), NoneAttr(), tile.SpaceAttr(tile.Space.GM))
 
 
-def _publish(block: Block, outputs: int, loc: str, module: ModuleOp, kernels: dict[str, str]) -> str:
-    """The name of the kernel with this body: that of an equal one, or of a new one at the end of the module."""
+def _publish(
+    block: Block, outputs: int, loc: str, macs: int, module: ModuleOp, kernels: dict[str, str]
+) -> str:
+    """The name of the kernel with this body: that of an equal one, or of a new one at the end of the module.
+
+    A kernel remembers its multiply-adds before any padding, for the utilisation of the cube."""
     for op in block.ops:
         op.attributes.pop("npu.loc", None)
     kernel = tile.KernelOp("k", Region(block), outputs)
@@ -323,6 +337,8 @@ def _publish(block: Block, outputs: int, loc: str, module: ModuleOp, kernels: di
         kernels[text] = f"k{len(kernels)}_{_slug(loc)}".rstrip("_")
         kernel.properties["sym_name"] = StringAttr(kernels[text])
         kernel.attributes["npu.loc"] = StringAttr(loc)
+        if macs:
+            kernel.attributes["npu.macs"] = IntegerAttr(macs, i64)
         module.body.block.add_op(kernel)
     return kernels[text]
 

@@ -1,9 +1,11 @@
 from __future__ import annotations
-from dataclasses import dataclass
+
 from xdsl.passes import ModulePass
+
+from npu_mlir.analysis.dims import Kind
 from npu_mlir.dialects import tile
 from npu_mlir.passes.tile.kernel import read_kernel
-from npu_mlir.analysis.dims import Kind
+
 
 class ChooseSchedule(ModulePass):
     name = "tile-choose-schedule"

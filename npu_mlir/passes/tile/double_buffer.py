@@ -1,0 +1,140 @@
+"""Give the buffers of a kernel their ping-pong copies and move them to the top of the kernel.
+
+A buffer that a loop fills on one pipe and reads on another gets as many slots as the schedule says for its space, so
+that the filling of the next iteration can overlap the reading of this one. The slot of an iteration is the running
+count over all loops around the buffer. Buffers of one pipe, and those outside loops, keep one slot.
+
+Before (schedule: slots = {ub = 2}):
+
+    scf.for %i = %0 to %64 step %16 {
+      %t = tile.alloc : memref<16x64xf32, ub>
+      tile.load %a[%i] into %t ...
+      linalg.generic ... ins(%t) ...
+    }
+
+After:
+
+    %t = tile.alloc {slots = 2} : memref<16x64xf32, ub>
+    scf.for %i = %0 to %64 step %16 {
+      %n = affine.apply affine_map<(d0) -> (d0 floordiv 16)>(%i)
+      %s = tile.slot %t[%n] : memref<16x64xf32, ub>
+      tile.load %a[%i] into %s ...
+      linalg.generic ... ins(%s) ...
+    }
+
+Leaves alone: kernels without a schedule keep one slot per buffer.
+Does not handle: loops whose bounds are not constant.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import affine, arith, linalg, scf
+from xdsl.dialects.builtin import AffineMapAttr, IntegerAttr, ModuleOp, i64
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
+from xdsl.passes import ModulePass
+
+from npu_mlir.diagnostics import UserError
+from npu_mlir.dialects import tile
+from npu_mlir.dialects.npu_isa import Pipe
+from npu_mlir.dialects.tile import Space, space_of
+
+
+class DoubleBuffer(ModulePass):
+    """Hoist the buffers of kernels and give them the slots that the schedule asks for."""
+
+    name = "tile-double-buffer"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.ops:
+            if isinstance(kernel, tile.KernelOp):
+                double_buffer(kernel)
+
+
+def double_buffer(kernel: tile.KernelOp) -> None:
+    """Hoist the buffers of one kernel and give them slots."""
+    slots = kernel.schedule.slots() if kernel.schedule is not None else {}
+    top = kernel.body.block
+    counts: dict[Block, SSAValue] = {}
+    for alloc in [op for op in kernel.walk() if isinstance(op, tile.AllocOp) and op.parent is not top]:
+        home = cast("Block", alloc.parent)
+        space = space_of(alloc.buffer.type)
+        copies = slots.get(space, 1) if space is not None and len(_pipes(alloc)) > 1 else 1
+        if copies > 1:
+            if home not in counts:
+                counts[home] = _running_count(home, top)
+            index = counts[home]
+            slot = tile.SlotOp(alloc.buffer, index)
+            home.insert_op_after(slot, alloc)
+            slot.result.name_hint = alloc.buffer.name_hint
+            alloc.buffer.replace_uses_with_if(slot.result, lambda use, slot=slot: use.operation is not slot)
+            alloc.properties["slots"] = IntegerAttr(copies, i64)
+        alloc.detach()
+        top.insert_op_before(alloc, cast("Operation", top.first_op))
+
+
+def _pipes(alloc: tile.AllocOp) -> set[Pipe]:
+    """The pipes that access a buffer."""
+    return {_pipe(use.operation) for use in alloc.buffer.uses}
+
+
+_LOAD_PIPES = {
+    (Space.GM, Space.L1): Pipe.MTE2,
+    (Space.GM, Space.UB): Pipe.MTE2,
+    (Space.L1, Space.L0A): Pipe.MTE1,
+    (Space.L1, Space.L0B): Pipe.MTE1,
+    (Space.L0C, Space.UB): Pipe.FIX,
+    (Space.UB, Space.L1): Pipe.MTE3,
+}
+
+
+def _pipe(op: Operation) -> Pipe:
+    """The pipe on which an operation on buffers will run."""
+    match op:
+        case tile.LoadOp():
+            spaces = space_of(op.source.type), space_of(op.tile_type)
+            return _LOAD_PIPES.get(cast("tuple[Space, Space]", spaces), Pipe.V)
+        case tile.StoreOp():
+            return Pipe.FIX if space_of(op.value.type) is Space.L0C else Pipe.MTE3
+        case linalg.GenericOp() | linalg.FillOp():
+            return Pipe.M if space_of(op.outputs[0].type) is Space.L0C else Pipe.V
+        case _:
+            return Pipe.S
+
+
+def _running_count(home: Block, top: Block) -> SSAValue:
+    """The number of the current iteration of `home`, counted over all loops around it, as a value at its start."""
+    variables: list[SSAValue] = []
+    exprs: list[tuple[int, int]] = []
+    trips = 1
+    block = home
+    while block is not top:
+        loop = block.parent_op()
+        if not isinstance(loop, scf.ForOp):
+            raise UserError("a buffer stands in a region that is not a loop", loc=loop)
+        lb, ub, step = (_constant(v, loop) for v in (loop.lb, loop.ub, loop.step))
+        if lb:
+            raise UserError("the running count needs loops that start from zero", loc=loop)
+        variables.append(loop.body.block.args[0])
+        exprs.append((step, trips))
+        trips *= -(-ub // step)
+        block = cast("Block", loop.parent)
+    total: AffineExpr | None = None
+    for d, (step, factor) in enumerate(exprs):
+        dim: AffineExpr = AffineDimExpr(d)
+        term = dim if step == 1 else dim // step
+        term = term if factor == 1 else term * factor
+        total = term if total is None else total + term
+    assert total is not None
+    apply = affine.ApplyOp(variables, AffineMapAttr(AffineMap(len(variables), 0, (total,))))
+    home.insert_op_before(apply, cast("Operation", home.first_op))
+    return apply.result
+
+
+def _constant(value: SSAValue, loop: Operation) -> int:
+    if isinstance(value.owner, arith.ConstantOp) and isinstance(value.owner.value, IntegerAttr):
+        return value.owner.value.value.data
+    raise UserError("the bounds of a loop over tiles have to be constant", loc=loop)

@@ -1,0 +1,236 @@
+"""Split the vector operations of a kernel so that each is the body of one instruction.
+
+Every operation of a body becomes a `linalg.generic` of its own, with a tile in UB for each intermediate value, so that
+all temporaries exist before memory is planned. What depends on one operand only is computed in the shape of that
+operand: `exp(bias[n])` stays a row. A multiply-add on the accumulator, widening or not, is one instruction already.
+
+Before:
+
+    %r = linalg.generic {[(m, n) -> (m, n), (m, n) -> (n), (m, n) -> (m, n)], parallel} ins(%x, %b) outs(%e) {
+      %0 = arith.addf %x, %b
+      %1 = arith.maximumf %0, 0.0
+      linalg.yield %1
+    }
+
+After:
+
+    %0 = linalg.generic {...} ins(%x, %b) outs(%e0) { arith.addf }
+    %r = linalg.generic {...} ins(%0) outs(%e) { arith.maximumf with 0.0 }
+
+Leaves alone: what runs on the cube (results in L0C), bodies of one operation, copies and fills.
+Does not handle: bodies that read the accumulator anywhere but in their last operation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith, linalg, tensor
+from xdsl.dialects.builtin import AffineMapAttr, ModuleOp, TensorType
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineMap
+from xdsl.passes import ModulePass
+
+from npu_mlir.analysis.affine_maps import Linear, affine_expression, linear_map
+from npu_mlir.diagnostics import UserError
+from npu_mlir.dialects import tile
+from npu_mlir.dialects.tile import Space, place, space_of
+from npu_mlir.passes.tile.compute import body_ops, is_multiply_add, is_window, loop_extents, maps_of
+
+Tensor = TensorType[Attribute]
+
+
+class SplitCompute(ModulePass):
+    """Make each vector operation the body of one instruction."""
+
+    name = "tile-split-compute"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.ops:
+            if isinstance(kernel, tile.KernelOp):
+                split_kernel(kernel)
+
+
+def split_kernel(kernel: tile.KernelOp) -> None:
+    """Split all vector operations of one kernel."""
+    for op in list(kernel.walk()):
+        if isinstance(op, linalg.GenericOp) and space_of(op.outputs[0].type) is Space.UB:
+            if (len(body_ops(op)) > 1 and not is_multiply_add(op)) or any(_constants(o) > 1 for o in body_ops(op)):
+                _Splitter(op).run()
+
+
+def _constants(op: Operation) -> int:
+    return sum(isinstance(v.owner, arith.ConstantOp) for v in op.operands)
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """A value in UB and how the loop dims of the operation index it."""
+
+    value: SSAValue
+    map: AffineMap
+
+
+class _Splitter:
+    """Splits one operation."""
+
+    def __init__(self, op: linalg.GenericOp):
+        self.op = op
+        self.extents = loop_extents(op)
+        self.maps = maps_of(op)
+        self.args = op.body.block.args
+        self.tiles: dict[SSAValue, _Tile] = {
+            arg: _Tile(value, map_) for arg, value, map_ in zip(self.args, op.inputs, self.maps, strict=False)
+        }
+
+    def run(self) -> None:
+        terminator = self.op.body.block.last_op
+        assert terminator is not None
+        result = terminator.operands[0]
+        for inner in body_ops(self.op):
+            if self.args[-1] in inner.operands and inner.results[0] is not result:
+                raise UserError("the accumulator may only be read by the last operation of the body", loc=self.op)
+            final = inner.results[0] is result
+            self.tiles[inner.results[0]] = self._final(inner) if final else self._intermediate(inner)
+        if isinstance(result.owner, Operation) and result in self.tiles:
+            self.op.results[0].replace_all_uses_with(self.tiles[result].value)
+            self.op.detach()
+            self.op.erase()
+
+    def _operands(self, inner: Operation) -> list[_Tile | arith.ConstantOp]:
+        """The operands as tiles and constants; of several constants all but the last become tiles."""
+        operands: list[_Tile | arith.ConstantOp] = []
+        constants = _constants(inner)
+        for value in inner.operands:
+            if isinstance(value.owner, arith.ConstantOp):
+                constants -= 1
+                operands.append(value.owner if not constants else self._filled(value.owner))
+            elif value is not self.args[-1]:
+                operands.append(self.tiles[value])
+        return operands
+
+    def _filled(self, constant: arith.ConstantOp) -> _Tile:
+        """A tile full of a constant, one element that is broadcast."""
+        copy = constant.clone()
+        empty = tensor.EmptyOp([], place([1], constant.result.type, Space.UB))
+        fill = linalg.FillOp([copy.result], [empty.tensor], [empty.tensor.type])
+        for op in (copy, empty, fill):
+            self._emit(op)
+        return _Tile(fill.results[0], AffineMap(len(self.extents), 0, (AffineMap.constant_map(0).results[0],)))
+
+    def _emit(self, op: Operation) -> None:
+        block = self.op.parent
+        assert block is not None
+        block.insert_op_before(op, self.op)
+
+    def _intermediate(self, inner: Operation) -> _Tile:
+        """One operation of the body as an operation on tiles with a new tile as its result."""
+        operands = self._operands(inner)
+        tiles = [t for t in operands if isinstance(t, _Tile)]
+        element = inner.results[0].type
+        shapes = {(t.map, cast("Tensor", t.value.type).get_shape()) for t in tiles}
+        if len(shapes) == 1:
+            # Computed in the shape of its operand, whatever the window through which that is read.
+            map_, shape = shapes.pop()
+            rank = len(shape)
+            plain = [_Tile(t.value, AffineMap.identity(rank)) for t in tiles]
+            value = self._generic(inner, operands, plain, rank, AffineMap.identity(rank), place(shape, element, Space.UB))
+            return _Tile(value, map_)
+        dims = sorted({d for t in tiles for e in linear_map(t.map) or () for d in e.dims()})
+        rename = {d: i for i, d in enumerate(dims)}
+        narrow = [_Tile(t.value, _restrict(t.map, rename)) for t in tiles]
+        type_ = place([self.extents[d] for d in dims], element, Space.UB)
+        value = self._generic(inner, operands, narrow, len(dims), AffineMap.identity(len(dims)), type_)
+        identity = AffineMap.identity(len(self.extents)).results
+        return _Tile(value, AffineMap(len(self.extents), 0, tuple(identity[d] for d in dims)))
+
+    def _final(self, inner: Operation) -> _Tile:
+        """The operation that makes the result, in the loops of the original operation."""
+        operands = self._operands(inner)
+        tiles = [t for t in operands if isinstance(t, _Tile)]
+        windows = [
+            _Tile(v, m)
+            for i, (v, m) in enumerate(zip(self.op.inputs, self.maps, strict=False))
+            if is_window(self.op, i)
+        ]
+        inputs = [*tiles, *windows]
+        block = Block(arg_types=[*(_element(t) for t in inputs), _element_of(self.op.outputs[0])])
+        _fill_body(block, inner, operands, self.args[-1])
+        new = linalg.GenericOp(
+            [t.value for t in inputs],
+            [self.op.outputs[0]],
+            Region(block),
+            [AffineMapAttr(m) for m in (*(t.map for t in inputs), self.maps[-1])],
+            self.op.iterator_types,
+            [self.op.results[0].type],
+        )
+        self._emit(new)
+        return _Tile(new.results[0], self.maps[-1])
+
+    def _generic(
+        self,
+        inner: Operation,
+        operands: list[_Tile | arith.ConstantOp],
+        tiles: list[_Tile],
+        rank: int,
+        result_map: AffineMap,
+        type_: Tensor,
+    ) -> SSAValue:
+        empty = tensor.EmptyOp([], type_)
+        self._emit(empty)
+        block = Block(arg_types=[*(_element(t) for t in tiles), type_.element_type])
+        _fill_body(block, inner, operands, self.args[-1])
+        parallel = linalg.IteratorTypeAttr(linalg.IteratorType.PARALLEL)
+        new = linalg.GenericOp(
+            [t.value for t in tiles],
+            [empty.tensor],
+            Region(block),
+            [AffineMapAttr(m) for m in (*(t.map for t in tiles), result_map)],
+            [parallel] * rank,
+            [type_],
+        )
+        self._emit(new)
+        return new.results[0]
+
+
+def _element(tile_: _Tile) -> Attribute:
+    return _element_of(tile_.value)
+
+
+def _element_of(value: SSAValue) -> Attribute:
+    return cast("Tensor", value.type).element_type
+
+
+def _fill_body(
+    block: Block, inner: Operation, operands: list[_Tile | arith.ConstantOp], accumulator: BlockArgument
+) -> None:
+    """Write the operation into a new body, whose arguments are the tiles among `operands` in order, then the result."""
+    args = iter(block.args)
+    rest = iter(operands)
+    values: list[SSAValue] = []
+    for value in inner.operands:
+        if value is accumulator:
+            values.append(block.args[-1])
+            continue
+        operand = next(rest)
+        if isinstance(operand, _Tile):
+            values.append(next(args))
+        else:
+            constant = operand.clone()
+            block.add_op(constant)
+            values.append(constant.result)
+    copy = inner.clone()
+    for i, value in enumerate(values):
+        copy.operands[i] = value
+    block.add_op(copy)
+    block.add_op(linalg.YieldOp(copy.results[0]))
+
+
+def _restrict(map_: AffineMap, rename: dict[int, int]) -> AffineMap:
+    """The map over fewer dims, under new numbers."""
+    exprs = [
+        Linear(tuple(e.coefficients[d] for d in rename), e.constant) for e in linear_map(map_) or ()
+    ]
+    return AffineMap(len(rename), 0, tuple(affine_expression(e) for e in exprs))

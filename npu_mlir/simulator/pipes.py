@@ -1,0 +1,110 @@
+"""Time: what the scalar unit issues in order flows through in-order pipes, as max-plus recurrences in program order.
+
+Integer cycles. The scalar unit issues one entry after the other into the queues of the pipes; a full queue holds it up.
+A pipe takes the entries of its queue in order:
+
+- an instruction starts when the pipe is free, its entry has arrived and, `head` cycles later, the pipe is filled; the
+  fill overlaps with what the pipe still executes. It occupies the pipe, and is complete `latency` cycles after that;
+- `set_flag` takes the flag cycles and raises the flag when everything before it in the pipe is complete;
+- `wait_flag` stays at the front of the queue until the flag is raised, then takes the flag cycles.
+
+All of it is known when an entry is issued, because a set precedes its wait in program order: no event queue is needed.
+"""
+
+from __future__ import annotations
+
+from npu_mlir.dialects.npu_isa import Pipe
+from npu_mlir.targets.target import Target
+
+EXECUTING = (Pipe.V, Pipe.M, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.FIX)
+"""The pipes that the scalar unit feeds."""
+
+
+class PipeClock:
+    """The state of one pipe. Methods take the scalar unit's time and return it after the issue."""
+
+    __slots__ = ("busy", "depth", "done", "flag_cycles", "free", "gate", "issue_cycles", "position", "starts")
+
+    def __init__(self, depth: int, issue_cycles: int, flag_cycles: int):
+        self.depth = depth
+        self.issue_cycles = issue_cycles
+        self.flag_cycles = flag_cycles
+        self.reset()
+
+    def reset(self) -> None:
+        """Back to time zero."""
+        self.free = 0
+        self.gate = 0
+        """When the last entry that held up the pipe, a wait for a flag, let it go on."""
+        self.done = 0
+        """When everything so far is complete."""
+        self.busy = 0
+        self.starts = [0] * self.depth
+        """When the last `depth` entries left the queue."""
+        self.position = 0
+
+    def run(self, now: int, occupancy: int, latency: int, head: int = 0) -> int:
+        """Issue an instruction."""
+        position = self.position
+        starts = self.starts
+        if starts[position] > now:
+            now = starts[position]
+        now += self.issue_cycles
+        start = (now if now > self.gate else self.gate) + head
+        if self.free > start:
+            start = self.free
+        starts[position] = start
+        position += 1
+        self.position = position if position < self.depth else 0
+        self.free = end = start + occupancy
+        self.busy += occupancy
+        if end + latency > self.done:
+            self.done = end + latency
+        return now
+
+    def set_flag(self, now: int) -> tuple[int, int]:
+        """Issue a set; also returns when the flag is raised."""
+        position = self.position
+        now = max(now, self.starts[position]) + self.issue_cycles
+        start = max(self.free, now)
+        self._leave(start)
+        self.free = start + self.flag_cycles
+        return now, max(self.free, self.done)
+
+    def wait_flag(self, now: int, raised: int) -> int:
+        """Issue a wait for a flag that is raised at the time `raised`."""
+        now = max(now, self.starts[self.position]) + self.issue_cycles
+        ready = max(now, raised)
+        start = max(self.free, ready)
+        self._leave(start)
+        self.free = start + self.flag_cycles
+        self.gate = max(self.gate, ready + self.flag_cycles)
+        return now
+
+    def _leave(self, start: int) -> None:
+        self.starts[self.position] = start
+        self.position = (self.position + 1) % self.depth
+
+
+class Clock:
+    """All pipes of a core and the flags between them."""
+
+    def __init__(self, target: Target):
+        issue, flag = target.latencies["issue"], target.latencies["flag"]
+        self.pipes = {pipe: PipeClock(target.queue_depth, issue, flag) for pipe in EXECUTING}
+        self.flags: dict[tuple[Pipe, Pipe, int], int] = {}
+        """When each pending flag is raised."""
+
+    def reset(self) -> None:
+        """Back to time zero, no flag pending."""
+        for pipe in self.pipes.values():
+            pipe.reset()
+        self.flags.clear()
+
+    def idle(self, now: int) -> int:
+        """When every pipe has executed and completed everything."""
+        return max(now, *(end for pipe in self.pipes.values() for end in (pipe.free, pipe.done)))
+
+    def busy(self) -> dict[Pipe, int]:
+        """Cycles that each pipe was occupied by instructions."""
+        return {pipe: clock.busy for pipe, clock in self.pipes.items() if clock.busy}

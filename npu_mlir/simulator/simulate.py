@@ -1,0 +1,238 @@
+"""Run a module at the level of instructions: outputs, cycles and counters.
+
+The host function runs as everywhere; each `tile.launch` runs the kernel on one core that holds no data before. Launches
+are serial. A kernel's cycles depend on neither data nor addresses of GM, so its time (and its hazards) are found once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from npu_mlir.diagnostics import UserError
+from npu_mlir.dialects import tile
+from npu_mlir.dialects.npu_isa import CubeWork, Pipe
+from npu_mlir.dialects.npu_isa.base import ints
+from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
+from npu_mlir.interpreters.framework import Interpreter, check_inputs
+from npu_mlir.interpreters.npu_isa import DEFAULT_TARGET
+from npu_mlir.interpreters.npu_isa.core import Core
+from npu_mlir.interpreters.registry import Results, Step
+from npu_mlir.simulator.codegen import Generated, Mode, generate
+from npu_mlir.simulator.pipes import Clock
+from npu_mlir.simulator.values import Decoder
+from npu_mlir.targets.cost import padded_macs
+from npu_mlir.targets.target import Target, get_target
+
+STEP_BUDGET = 1_000_000_000
+"""Loop iterations and instructions of one launch."""
+
+
+@dataclass
+class KernelStats:
+    """What the launches of one kernel amount to."""
+
+    name: str
+    loc: str
+    """The graph ops that it computes."""
+    launches: int = 0
+    instructions: int = 0
+    cycles: int = 0
+    macs: int = 0
+    """Multiply-adds of the cube's operands, their padding to the cube's size excluded."""
+    padded_macs: int = 0
+    """Multiply-adds that the cube performed."""
+    pipe_busy: dict[Pipe, int] = field(default_factory=dict[Pipe, int])
+    """Cycles that instructions occupied each pipe."""
+
+
+@dataclass
+class SimulationResult:
+    """Outputs of the host function (empty when no values were asked for), total cycles, and each kernel's part."""
+
+    outputs: list[np.ndarray]
+    cycles: int
+    kernels: list[KernelStats]
+
+
+def simulate(
+    module: ModuleOp,
+    inputs: Sequence[np.ndarray] = (),
+    *,
+    target: Target | str | None = None,
+    check: bool = True,
+    values: bool = True,
+    function: str = "main",
+    budget: int = STEP_BUDGET,
+) -> SimulationResult:
+    """Run the host function of a module of instructions.
+
+    `check` looks for races, misused flags, reads of memory that was never written and accesses outside of buffers.
+    Without `values`, time alone is computed and no inputs are needed.
+    """
+    machine = _machine(module, target)
+    host = _Host(module, machine, check, budget)
+    if not values:
+        for launch in module.walk():
+            if isinstance(launch, tile.LaunchOp):
+                host.program(launch).time()
+        return host.result([])
+    main = host.symbol(function)
+    if isinstance(main, FuncOp):
+        check_inputs(main, inputs)
+    with np.errstate(all="ignore"):
+        outputs = host.call(function, inputs)
+    return host.result([np.array(output) for output in outputs])
+
+
+def _machine(module: ModuleOp, asked: Target | str | None) -> Target:
+    """The target of a module; a `UserError` if another one is asked for."""
+    own = module.attributes.get("npu.target")
+    name = own.data if isinstance(own, StringAttr) else None
+    if asked is None:
+        return get_target(name or DEFAULT_TARGET)
+    machine = get_target(asked) if isinstance(asked, str) else asked
+    if name is not None and get_target(name) != machine:
+        raise UserError(
+            f"the module was compiled for the target '{name}' and can't run on '{machine.name}'",
+            notes=["compile the model again for that target"],
+        )
+    return machine
+
+
+class _Host(Interpreter):
+    """Runs the host function and simulates its launches."""
+
+    def __init__(self, module: ModuleOp, target: Target, check: bool, budget: int):
+        super().__init__(module)
+        self.target = target
+        self.check = check
+        self.budget = budget
+        self.core = Core(target)
+        self.decoder = Decoder(self.core)
+        self.programs: dict[Operation, KernelProgram] = {}
+        self.arena = self._make_arena()
+
+    def _make_arena(self) -> np.ndarray:
+        """The bytes that launch results with planned offsets lie in."""
+        size = 0
+        for op in self.module.walk():
+            if isinstance(op, tile.LaunchOp) and op.result_offsets is not None:
+                for offset, type_ in zip(_offsets(op), op.result_types, strict=True):
+                    size = max(size, offset + _bytes(type_))
+        return np.full(size, 0xFF, np.uint8)
+
+    def program(self, launch: tile.LaunchOp) -> KernelProgram:
+        """The program of the kernel that is launched."""
+        kernel = self.symbol(launch.kernel)
+        if not isinstance(kernel, tile.KernelOp):
+            raise UserError(f"'@{launch.kernel.string_value()}' is not a kernel", loc=launch)
+        if kernel not in self.programs:
+            self.programs[kernel] = KernelProgram(kernel, self)
+        return self.programs[kernel]
+
+    def step(self, op: Operation) -> Step:
+        if not isinstance(op, tile.LaunchOp):
+            return super().step(op)
+        program = self.program(op)
+
+        def launch(args: Results) -> Results:
+            outputs = self._results(op)
+            program.launch([np.ascontiguousarray(a) for a in args], outputs)
+            return tuple(outputs)
+
+        return launch
+
+    def _results(self, op: tile.LaunchOp) -> list[np.ndarray]:
+        results: list[np.ndarray] = []
+        offsets = _offsets(op) if op.result_offsets is not None else None
+        for i, type_ in enumerate(op.result_types):
+            size = _bytes(type_)
+            if offsets is None:
+                memory = np.full(size, 0xFF, np.uint8)
+            else:
+                memory = self.arena[offsets[i] : offsets[i] + size]
+                memory[:] = 0xFF
+            results.append(memory.view(numpy_dtype(type_)).reshape(static_shape(type_)))
+        return results
+
+    def result(self, outputs: list[np.ndarray]) -> SimulationResult:
+        stats = [program.stats for program in self.programs.values()]
+        return SimulationResult(outputs, sum(s.cycles for s in stats), stats)
+
+
+def _offsets(op: tile.LaunchOp) -> list[int]:
+    assert op.result_offsets is not None
+    return list(ints(op.result_offsets))
+
+
+def _bytes(type_: Any) -> int:
+    return prod(static_shape(type_)) * numpy_dtype(type_).itemsize
+
+
+class KernelProgram:
+    """A kernel, ready to be launched: generated functions for its first launch and for the others."""
+
+    def __init__(self, kernel: tile.KernelOp, host: _Host):
+        self.kernel = kernel
+        self.host = host
+        loc = kernel.attributes.get("npu.loc")
+        self.stats = KernelStats(kernel.sym_name.data, loc.data if isinstance(loc, StringAttr) else "")
+        self.once: KernelStats | None = None
+        self._repeat: Generated | None = None
+
+    def launch(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+        """Run the kernel once on GM arrays; the first launch finds its cycles."""
+        arguments = [*inputs, *outputs]
+        if self.once is None:
+            self.once = self._first(arguments, values=True)
+        else:
+            if self._repeat is None:
+                self._repeat = self._generate(Mode(values=True, time=False), Clock(self.host.target))
+            self._repeat.run(arguments, self.host.budget)
+        self._count(self.once)
+
+    def time(self) -> None:
+        """Count a launch without values."""
+        if self.once is None:
+            self.once = self._first([None] * len(self.kernel.body.block.args), values=False)
+        self._count(self.once)
+
+    def _generate(self, mode: Mode, clock: Clock) -> Generated:
+        return generate(self.kernel, self.host.target, clock, self.host.decoder.decode, mode)
+
+    def _first(self, arguments: Sequence[Any], values: bool) -> KernelStats:
+        target = self.host.target
+        clock = Clock(target)
+        generated = self._generate(Mode(values, time=True), clock)
+        now, executions = generated.run(arguments, self.host.budget)
+        stats = KernelStats(self.stats.name, self.stats.loc, launches=1)
+        stats.cycles = clock.idle(now) + target.latencies["launch"]
+        stats.pipe_busy = clock.busy()
+        for count, block in zip(executions, generated.blocks, strict=True):
+            stats.instructions += count * block.instructions
+            for work in block.works:
+                stats.macs += count * _macs(work)
+                stats.padded_macs += count * padded_macs(work, target)
+        return stats
+
+    def _count(self, launch: KernelStats) -> None:
+        total = self.stats
+        total.launches += 1
+        total.instructions += launch.instructions
+        total.cycles += launch.cycles
+        total.macs += launch.macs
+        total.padded_macs += launch.padded_macs
+        for pipe, cycles in launch.pipe_busy.items():
+            total.pipe_busy[pipe] = total.pipe_busy.get(pipe, 0) + cycles
+
+
+def _macs(work: CubeWork) -> int:
+    return work.m * work.k * work.n

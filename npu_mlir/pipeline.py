@@ -31,6 +31,7 @@ PIPELINE: tuple[Phase, ...] = (
         (
             "graph-infer-shapes",
             "graph-fold-constants",
+            "graph-fold-batch-norm",
             "canonicalize",
             "cse",
             # Casts of weights are folded when they are made, so precision comes after folding.

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
 from npu_mlir.comparison import Comparison
@@ -24,11 +24,12 @@ ELEMENT_BYTES = {"f32": 4, "f16": 2}
 
 @dataclass(frozen=True)
 class KernelRow:
-    """One launch of a kernel."""
+    """All launches of one kernel."""
 
     name: str
     graph_ops: str
-    """The nodes of the model that the kernel computes."""
+    """The nodes of the model that the kernel computes, of its first launch."""
+    launches: int
     instructions: int
     """How many were executed."""
     cycles: int
@@ -163,17 +164,10 @@ def _kernel_rows(program: Program, simulation: SimulationResult, peak: float) ->
     kernels = {op.sym_name.data: op for op in program.module.ops if isinstance(op, KernelOp)}
     rows: list[KernelRow] = []
     for run in simulation.kernels:
-        kernel: Operation = kernels[run.name]
-        macs = _integer(kernel, "npu.macs")
+        macs = run.launches * _integer(kernels[run.name], "npu.macs")
+        utilisation = _utilisation(macs, run.cycles, peak)
         rows.append(
-            KernelRow(
-                run.name,
-                run.loc or _text(kernel, "npu.loc"),
-                run.instructions,
-                run.cycles,
-                macs,
-                _utilisation(macs, run.cycles, peak),
-            )
+            KernelRow(run.name, run.loc, run.launches, run.instructions, run.cycles, macs, utilisation)
         )
     return rows
 
@@ -185,8 +179,3 @@ def _utilisation(macs: int, cycles: int, peak: float) -> float:
 def _integer(op: Operation, name: str) -> int:
     value = op.attributes.get(name)
     return value.value.data if isinstance(value, IntegerAttr) else 0
-
-
-def _text(op: Operation, name: str) -> str:
-    value = op.attributes.get(name)
-    return value.data if isinstance(value, StringAttr) else ""

@@ -26,6 +26,13 @@ PASSES: dict[str, str] = {
     # linalg
     "convert-graph-to-linalg": "npu_mlir.passes.linalg.convert_graph_to_linalg:ConvertGraphToLinalg",
     # tile
+    "tile-form-kernels": "npu_mlir.passes.tile.form_kernels:FormKernels",
+    "tile-choose-schedule": "npu_mlir.passes.tile.choose_schedule:ChooseSchedule",
+    "tile-apply-schedule": "npu_mlir.passes.tile.apply_schedule:ApplySchedule",
+    "tile-split-compute": "npu_mlir.passes.tile.split_compute:SplitCompute",
+    "tile-bufferize": "npu_mlir.passes.tile.bufferize:Bufferize",
+    "tile-double-buffer": "npu_mlir.passes.tile.double_buffer:DoubleBuffer",
+    "tile-plan-memory": "npu_mlir.passes.tile.plan_memory:PlanMemory",
     # npu_isa
     "convert-tile-to-npu-isa": "npu_mlir.passes.npu_isa.convert_tile_to_npu_isa:ConvertTileToNpuIsa",
 }

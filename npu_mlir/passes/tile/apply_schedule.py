@@ -97,12 +97,16 @@ def _check_schedule(op: tile.KernelOp, classes: Classes, sizes: dict[str, tuple[
     if len(sizes["tile"]) != count or len(sizes["inner"]) != count:
         raise UserError(f"the schedule must give 'tile' and 'inner' for {count} dimension classes", loc=op)
     for c, size, inner in zip(classes.classes, sizes["tile"], sizes["inner"], strict=True):
-        if not 0 < inner <= size <= c.extent:
-            raise UserError(f"class {c.id}: need 0 < inner <= tile <= {c.extent}, got {inner} and {size}", loc=op)
+        if not 0 < inner <= size or (size > c.extent and c.kind is Kind.MIXED):
+            raise UserError(f"class {c.id}: need 0 < inner <= tile, got {inner} and {size}", loc=op)
         if size % inner:
-            raise UserError(f"class {c.id}: the inner size {inner} has to divide the tile size {size}", loc=op)
+            raise UserError(
+                f"class {c.id}: the inner size {inner} has to divide the tile size {size}", loc=op
+            )
         if c.kind is Kind.MIXED and size != c.extent:
-            raise UserError(f"class {c.id} is reduced and used again: its tile must be whole, {c.extent}", loc=op)
+            raise UserError(
+                f"class {c.id} is reduced and used again: its tile must be whole, {c.extent}", loc=op
+            )
     looped = {c.id for c in classes.classes if c.kind is Kind.PAR and sizes["tile"][c.id] < c.extent}
     if not looped <= set(sizes["order"]):
         raise UserError(f"the order must name the tiled parallel classes {sorted(looped)}", loc=op)
@@ -144,7 +148,10 @@ class _Tiler:
         self.block = Block(arg_types=[a.type for a in kernel.op.body.block.args])
         for new, old in zip(self.block.args, kernel.op.body.block.args, strict=True):
             new.name_hint = old.name_hint
-        start = {c.id: _Position((), tile_[c.id] if c.kind is not Kind.RED else c.extent) for c in self.classes.classes}
+        start = {
+            c.id: _Position((), tile_[c.id] if c.kind is not Kind.RED else c.extent)
+            for c in self.classes.classes
+        }
         self.frames = [_Frame(self.block, start)]
         self.constants: dict[int, SSAValue] = {}
         self.outer = start
@@ -268,7 +275,9 @@ class _Tiler:
     def _value(self, compute: Compute) -> SSAValue:
         """The tile of an operation's result in UB."""
         classes = {self.classes.of[compute.key][d] for d in compute.result}
-        make = self._piece if compute.contraction else self._reduce if any(compute.reduction) else self._generic
+        make = (
+            self._piece if compute.contraction else self._reduce if any(compute.reduction) else self._generic
+        )
         return self._memo(compute.key, classes, lambda: make(compute))
 
     def _tile_type(self, compute: Compute, space: Space = Space.UB) -> Tensor:
@@ -320,7 +329,9 @@ class _Tiler:
     def _reduce(self, compute: Compute) -> SSAValue:
         """A vector reduction: chunk after chunk accumulated, the last one by itself when it is shorter."""
         of = self.classes.of[compute.key]
-        chunked = [of[d] for d, red in enumerate(compute.reduction) if red and self.tile[of[d]] < self._size(of[d])]
+        chunked = [
+            of[d] for d, red in enumerate(compute.reduction) if red and self.tile[of[d]] < self._size(of[d])
+        ]
 
         def chunks(rest: Sequence[int], acc: SSAValue) -> SSAValue:
             if not rest:
@@ -358,7 +369,10 @@ class _Tiler:
         load = cast("tile.LoadOp", value.owner)
         tile_ = self._memo(key, classes, lambda: self._load(load, exprs, of, space))
         local = [
-            Linear(e.coefficients, sum(-c * (self._size(of[d]) - 1) for d, c in enumerate(e.coefficients) if c < 0))
+            Linear(
+                e.coefficients,
+                sum(-c * (self._size(of[d]) - 1) for d, c in enumerate(e.coefficients) if c < 0),
+            )
             for e in exprs
         ]
         return tile_, AffineMap(map_.num_dims, 0, tuple(affine_expression(e) for e in local))
@@ -396,7 +410,9 @@ class _Tiler:
         rank = len(exprs)
         results = [_compose(s, starts, rank, len(indices)) for s in source]
         map_ = AffineMap(len(indices) + rank, 0, tuple(affine_expression(r) for r in results))
-        type_ = place([extent for extent, _ in boxes], cast("Tensor", load.results[0].type).element_type, space)
+        type_ = place(
+            [extent for extent, _ in boxes], cast("Tensor", load.results[0].type).element_type, space
+        )
         pad = load.pad
         if pad is None and self._overhangs({of[d] for e in exprs for d in e.dims()}):
             pad = _zero(type_.element_type)
@@ -406,10 +422,7 @@ class _Tiler:
 
     def _overhangs(self, classes: set[int]) -> bool:
         """Whether some tile of these classes reaches beyond their extent."""
-        return any(
-            self._start(c) and self.classes.classes[c].extent % self.tile[c]
-            for c in classes
-        )
+        return any(self.classes.classes[c].extent % self.tile[c] for c in classes)
 
     # ---- contractions ----------------------------------------------------------------------------------------------
 
@@ -418,7 +431,9 @@ class _Tiler:
         roles = contraction_roles(compute)
         assert roles is not None
         of = self.classes.of[compute.key]
-        return replace(roles, **{f: tuple(of[d] for d in getattr(roles, f)) for f in ("batch", "m", "n", "k")})
+        return replace(
+            roles, **{f: tuple(of[d] for d in getattr(roles, f)) for f in ("batch", "m", "n", "k")}
+        )
 
     def _accumulator(self, compute: Compute) -> SSAValue:
         """The result of a contraction for the current tile, in L0C: rows, then columns."""
@@ -427,7 +442,9 @@ class _Tiler:
         def make() -> SSAValue:
             shape = [self._size(c) for c in (*roles.m, *roles.n)]
             generic = cast("linalg.GenericOp", compute.key)
-            empty = tensor.EmptyOp([], place(shape, cast("Tensor", generic.results[0].type).element_type, Space.L0C))
+            empty = tensor.EmptyOp(
+                [], place(shape, cast("Tensor", generic.results[0].type).element_type, Space.L0C)
+            )
             self.here.emit(empty)
             zero = self._fill(cast("linalg.FillOp", init_of(generic)), empty.tensor)
             return self._k_loops(compute, roles, list(roles.k), zero)
@@ -440,8 +457,9 @@ class _Tiler:
             panels = [self._operand(compute, i, Space.L1) for i in (0, 1)]
             return self._k0_loops(compute, roles, panels, list(roles.k), {}, acc)
         c, step = rest[0], self.tile[rest[0]]
-        if step == self.classes.classes[c].extent:
-            return self._k_loops(compute, roles, rest[1:], acc)
+        if step >= self.classes.classes[c].extent:
+            with self._at({c: _Position((), step)}):
+                return self._k_loops(compute, roles, rest[1:], acc)
         with self._loop(c, self.classes.classes[c].extent, step, acc) as loop:
             inner = self._k_loops(compute, roles, rest[1:], loop.body.block.args[1])
             self.here.block.add_op(scf.YieldOp(inner))
@@ -485,7 +503,9 @@ class _Tiler:
         ]
         loops = [*roles.m, *roles.n, *roles.k]
         maps = [
-            AffineMap(len(loops), 0, tuple(AffineMap.identity(len(loops)).results[loops.index(c)] for c in group))
+            AffineMap(
+                len(loops), 0, tuple(AffineMap.identity(len(loops)).results[loops.index(c)] for c in group)
+            )
             for group in (*dims, (*roles.m, *roles.n))
         ]
         parallel = len(roles.m) + len(roles.n)

@@ -241,4 +241,3 @@ def _matrix_rows(value: SSAValue) -> int:
             else:
                 pending += op.results
     raise UserError("a tile in a matrix memory is not used by a matrix product")
-

@@ -1,22 +1,247 @@
+"""Choose the tile sizes, loop order and slots of every kernel, as a `#tile.schedule`.
+
+All policy is here. A contraction takes the best tiling by the formula of `analysis.tiling`; a vector kernel the largest
+tiles, innermost dims whole, that leave a few of them to overlap. Then the kernel is tiled, bufferized and planned on the
+side: if a memory overflows, the tiles are made smaller, so that the schedule written down is one that fits.
+
+Before:
+
+    tile.kernel @k(%A: memref<197x333xf32, gm>, ...) {
+
+After:
+
+    tile.kernel @k(%A: memref<197x333xf32, gm>, ...)
+        schedule #tile.schedule<{tile = array<i64: 112, 101, 333>, inner = ..., order = ..., slots = {...}}> {
+
+Leaves alone: kernels that have a schedule.
+An error: a kernel whose smallest tiles do not fit; the message lists the largest buffers.
+"""
+
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import linalg
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
-from npu_mlir.analysis.dims import Kind
+from npu_mlir.analysis.dims import Compute, Kind, contraction_roles
+from npu_mlir.analysis.tiling import Dim, Product, Tiling, fill, fill_divisors, round_up, tilings
+from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
-from npu_mlir.passes.tile.kernel import read_kernel
+from npu_mlir.dialects.tile import element_bytes
+from npu_mlir.passes.tile.apply_schedule import apply_schedule
+from npu_mlir.passes.tile.bufferize import bufferize_kernel
+from npu_mlir.passes.tile.compute import body_ops, target_of
+from npu_mlir.passes.tile.double_buffer import double_buffer
+from npu_mlir.passes.tile.kernel import Kernel, read_kernel
+from npu_mlir.passes.tile.plan_memory import Overflow, overflow_error, try_plan
+from npu_mlir.passes.tile.split_compute import split_kernel
+from npu_mlir.targets.target import Target
+
+MIN_TILES = 4
+"""Tiles that a vector kernel is cut into at least, so that loads, computation and stores overlap."""
+
+MIN_ELEMENTS = 2048
+"""Elements below which a tile is not cut for the sake of overlap."""
+
+TRIED_TILINGS = 8
+"""Tilings of a contraction that are tried before giving up."""
 
 
 class ChooseSchedule(ModulePass):
+    """Write a schedule that fits on every kernel without one."""
+
     name = "tile-choose-schedule"
-    def apply(self, ctx, op):
-        for k in op.ops:
-            if isinstance(k, tile.KernelOp):
-                K=read_kernel(k)
-                t=[];i=[]
-                for c in K.classes.classes:
-                    if c.kind is Kind.PAR: t.append(min(c.extent,16 if c.extent>4 else 1)); i.append(4 if t[-1]==16 and len(K.classes.classes)>3 else t[-1])
-                    elif c.kind is Kind.RED: t.append(min(c.extent,64 if c.extent>10 else 3)); i.append(16 if t[-1]==64 else 1)
-                    else: t.append(c.extent); i.append(c.extent)
-                order=[c.id for c in K.classes.classes if c.kind is Kind.PAR]
-                k.properties["schedule"]=tile.ScheduleAttr.of({"ub":2,"l1":2,"l0a":2,"l0b":2,"l0c":2},tile=t,inner=i,order=order)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = target_of(op)
+        for kernel in op.ops:
+            if isinstance(kernel, tile.KernelOp) and kernel.schedule is None:
+                kernel.properties["schedule"] = choose(kernel, target)
+
+
+def choose(op: tile.KernelOp, target: Target) -> tile.ScheduleAttr:
+    """The first candidate schedule that fits the target. Raises UserError if none does."""
+    kernel = read_kernel(op)
+    contraction = next((c for c in kernel.computes.values() if c.contraction), None)
+    candidates = (
+        _vector_schedules(kernel, target)
+        if contraction is None
+        else _contraction_schedules(kernel, contraction, target)
+    )
+    overflow: Overflow | None = None
+    for schedule in candidates:
+        overflow = try_schedule(op, schedule, target)
+        if overflow is None:
+            return schedule
+    if overflow is None:
+        raise UserError(
+            f"kernel '@{op.sym_name.data}': no tile of its matrix product fits the memories of '{target.name}'",
+            loc=op,
+        )
+    raise overflow_error(op, overflow, target)
+
+
+def try_schedule(op: tile.KernelOp, schedule: tile.ScheduleAttr, target: Target) -> Overflow | None:
+    """Tile, bufferize and plan a copy of the kernel: the memory that overflows, if one does."""
+    copy = op.clone()
+    copy.properties["schedule"] = schedule
+    apply_schedule(copy)
+    split_kernel(copy)
+    bufferize_kernel(copy)
+    double_buffer(copy)
+    return try_plan(copy, target)
+
+
+# ---- vector kernels -------------------------------------------------------------------------------------------------
+
+
+def _vector_schedules(kernel: Kernel, target: Target) -> Iterator[tile.ScheduleAttr]:
+    """Schedules with smaller and smaller tiles: parallel classes first, then chunks of the reductions."""
+    classes = kernel.classes.classes
+    parallel = _parallel_order(kernel)
+    extents = [classes[c].extent for c in parallel]
+    total = math.prod(extents)
+    most = max(1, min(total, max(MIN_ELEMENTS, total // MIN_TILES)))
+    reduced = [c.id for c in classes if c.kind is Kind.RED]
+    chunk = math.prod(classes[c].extent for c in reduced)
+    last: object = None
+    while True:
+        sizes = {c.id: c.extent for c in classes}
+        sizes |= dict(zip(parallel, fill(extents, most, _LANE), strict=True))
+        sizes |= dict(zip(reduced, fill([classes[c].extent for c in reduced], chunk), strict=True))
+        if sizes != last:
+            tiles = [sizes[c.id] for c in classes]
+            order = [c for c in parallel if sizes[c] < classes[c].extent]
+            yield tile.ScheduleAttr.of({"ub": 2}, tile=tiles, inner=tiles, order=order)
+            last = sizes
+        if most > 1:
+            most //= 2
+        elif chunk > 1:
+            chunk //= 2
+        else:
+            yield tile.ScheduleAttr.of({"ub": 1}, tile=tiles, inner=tiles, order=order)
+            return
+
+
+_LANE = 16
+"""Multiple that sizes of the innermost dim are rounded to: f16 elements in 32 B."""
+
+
+def _parallel_order(kernel: Kernel) -> list[int]:
+    """The parallel classes as the dims of the stored results order them, innermost last."""
+    order: dict[int, None] = {}
+    for store in kernel.stores:
+        compute = kernel.computes[cast("linalg.GenericOp", store.value.owner)]
+        order |= dict.fromkeys(kernel.classes.of[compute.key][d] for d in compute.result)
+    order |= dict.fromkeys(c.id for c in kernel.classes.classes)
+    return [c for c in order if kernel.classes.classes[c].kind is Kind.PAR]
+
+
+# ---- contractions ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """How many elements of an accumulator pass through UB at once, and in how many slots."""
+
+    elements: int
+    slots: int
+
+
+def _contraction_schedules(kernel: Kernel, compute: Compute, target: Target) -> Iterator[tile.ScheduleAttr]:
+    """The best tilings by the formula, each with smaller and smaller pieces through UB."""
+    product = _product(kernel, compute, target)
+    for tiling in tilings(product, target)[:TRIED_TILINGS]:
+        last = None
+        for piece in _pieces(product, tiling, target):
+            schedule = _schedule(kernel, product, tiling, piece, target)
+            if schedule != last:
+                yield schedule
+            last = schedule
+
+
+def _pieces(product: Product, tiling: Tiling, target: Target) -> Iterator[_Piece]:
+    whole = math.prod(tiling.tile[d] for d in (*product.m, *product.n))
+    elements = min(whole, target.ub // _UB_SHARE)
+    while elements:
+        yield _Piece(elements, 2)
+        elements //= 2
+    yield _Piece(1, 1)
+
+
+_UB_SHARE = 24
+"""UB bytes divided by it is the first guess for the elements of a piece: about three f32 tiles, two slots each."""
+
+
+def _schedule(
+    kernel: Kernel, product: Product, tiling: Tiling, piece: _Piece, target: Target
+) -> tile.ScheduleAttr:
+    classes = kernel.classes.classes
+    tile_ = list(tiling.tile)
+    inner = list(tiling.inner)
+    dims = (*product.m, *product.n)
+    whole = {c.id for c in classes if c.kind is Kind.MIXED}
+    _round_for_pieces(product, tile_, dims, piece, target, whole)
+    room = piece.elements // math.prod(tile_[d] for d in dims if d in whole)
+    free = [d for d in dims if d not in whole]
+    for d, size in zip(free, fill_divisors([tile_[d] for d in free], room), strict=True):
+        inner[d] = size
+    for d in dims:
+        inner[d] = tile_[d] if d in whole else inner[d]
+    for c in classes[len(tile_) :]:
+        tile_.append(c.extent)
+        inner.append(c.extent)
+    slots = {"l1": 2, "l0a": 2, "l0b": 2, "l0c": tiling.l0c_slots, "ub": piece.slots}
+    return tile.ScheduleAttr.of(slots, tile=tile_, inner=inner, order=list(tiling.order))
+
+
+def _round_for_pieces(
+    product: Product, tile_: list[int], dims: tuple[int, ...], piece: _Piece, target: Target, whole: set[int]
+) -> None:
+    """Round the dim that will be cut into pieces up, within the padding of the cube, so that it has divisors."""
+    room = piece.elements
+    for d in reversed(dims):
+        if d in whole or tile_[d] <= room:
+            room //= tile_[d]
+            continue
+        others = math.prod(tile_[o] for o in (product.m if d in product.m else product.n) if o != d)
+        if others == 1:
+            tile_[d] = round_up(tile_[d], target.cube_m)
+        return
+
+
+def _product(kernel: Kernel, compute: Compute, target: Target) -> Product:
+    """The contraction as data, its dims numbered by class."""
+    roles = contraction_roles(compute)
+    assert roles is not None
+    of, classes = kernel.classes.of[compute.key], kernel.classes.classes
+    count = len(compute.extents)
+    assert set(of) == set(range(count)), "the classes of the contraction are numbered first"
+    windowed = {of[d] for map_ in compute.maps[:2] for e in map_ if len(e.dims()) > 1 for d in e.dims()}
+    dims = tuple(
+        Dim(classes[c].extent, classes[c].kind is Kind.MIXED, c in windowed and classes[c].kind is Kind.RED)
+        for c in range(count)
+    )
+    position = {c: d for d, c in enumerate(of)}
+    maps = [
+        tuple(e._replace(coefficients=tuple(e.coefficients[position[c]] for c in range(count))) for e in map_)
+        for map_ in compute.maps[:2]
+    ]
+    generic = cast("linalg.GenericOp", compute.key)
+    element = element_bytes(cast("TensorType[Attribute]", generic.inputs[0].type).element_type)
+    batch, m, n, k = (tuple(of[d] for d in dims_) for dims_ in (roles.batch, roles.m, roles.n, roles.k))
+    return Product(dims, batch, m, n, k, (maps[0], maps[1]), element, _epilogue(kernel, target), 4)
+
+
+def _epilogue(kernel: Kernel, target: Target) -> float:
+    """Cycles of vector work per element of the result, f32."""
+    generics = [op for op, compute in kernel.computes.items() if not compute.contraction]
+    operations = sum(len(body_ops(cast("linalg.GenericOp", op))) for op in generics)
+    return operations * 2 * 4 / target.vector_bytes

@@ -108,7 +108,10 @@ def describe(op: linalg.GenericOp) -> Compute:
         tuple(tuple(m) for m in plain[: len(values)]),
         tuple(result),
     )
-    if is_multiply_add(op) and contraction_roles(compute) is not None and not isinstance(init_of(op), SSAValue):
+    if (
+        is_multiply_add(op)
+        and contraction_roles(compute) is not None
+        and not isinstance(init_of(op), SSAValue)
+    ):
         return replace(compute, contraction=True)
     return compute
-

@@ -93,7 +93,14 @@ def _form(function: FuncOp, module: ModuleOp, target: Target, kernels: dict[str,
     _sort_topologically(block)
 
 
-_ABSORBED = (linalg.GenericOp, linalg.FillOp, tensor.EmptyOp, tensor.PadOp, tensor.ExtractSliceOp, arith.ConstantOp)
+_ABSORBED = (
+    linalg.GenericOp,
+    linalg.FillOp,
+    tensor.EmptyOp,
+    tensor.PadOp,
+    tensor.ExtractSliceOp,
+    arith.ConstantOp,
+)
 """Operations that move into kernels."""
 
 _VIEWS = (tensor.CollapseShapeOp, tensor.ExpandShapeOp)
@@ -103,7 +110,9 @@ _VIEWS = (tensor.CollapseShapeOp, tensor.ExpandShapeOp)
 def _check_host_ops(block: Block) -> None:
     for op in block.ops:
         if op.name.startswith(("linalg.", "tensor.")) and not isinstance(op, (*_ABSORBED, *_VIEWS)):
-            raise UserError(f"'{op.name}' has no lowering to kernels; generalise it to linalg.generic", loc=op)
+            raise UserError(
+                f"'{op.name}' has no lowering to kernels; generalise it to linalg.generic", loc=op
+            )
 
 
 def _dependencies(block: Block, generics: Sequence[Operation]) -> dict[Hashable, list[Hashable]]:
@@ -144,7 +153,9 @@ def is_legal(group: Sequence[Compute], target: Target) -> bool:
             footprint += 4 * math.prod(kinds[c].extent for c in dims)
     if whole and footprint > target.ub // 2:
         return False
-    return not (contractions and whole) or _accumulator_fits(contractions[0], classes.of, kinds, whole, target)
+    return not (contractions and whole) or _accumulator_fits(
+        contractions[0], classes.of, kinds, whole, target
+    )
 
 
 SMALL = 4096
@@ -176,7 +187,11 @@ def _is_cast(op: Compute, contraction: Compute) -> bool:
 
 
 def _accumulator_fits(
-    op: Compute, of: dict[Hashable, tuple[int, ...]], classes: dict[int, object], whole: set[int], target: Target
+    op: Compute,
+    of: dict[Hashable, tuple[int, ...]],
+    classes: dict[int, object],
+    whole: set[int],
+    target: Target,
 ) -> bool:
     roles = contraction_roles(op)
     assert roles is not None
@@ -234,7 +249,9 @@ class _Builder:
         init = init_of(op)
         if isinstance(init, linalg.FillOp):
             for part in (init.inputs[0].owner, init.outputs[0].owner):
-                self.values[cast("Operation", part).results[0]] = self.copy(cast("Operation", part)).results[0]
+                self.values[cast("Operation", part).results[0]] = self.copy(cast("Operation", part)).results[
+                    0
+                ]
             self.values[init.results[0]] = self.copy(init).results[0]
         elif isinstance(init, tensor.EmptyOp):
             self.values[init.tensor] = self.copy(init).results[0]
@@ -276,7 +293,13 @@ def _fold_into_load(value: SSAValue) -> tuple[SSAValue, AffineMap, Attribute | N
             pad = constant
             shift = [s - low for s, low in zip(shift, op.static_low.iter_values(), strict=True)]
         else:
-            if pad is not None or len(op.source.type.get_shape()) != rank or op.offsets or op.sizes or op.strides:
+            if (
+                pad is not None
+                or len(op.source.type.get_shape()) != rank
+                or op.offsets
+                or op.sizes
+                or op.strides
+            ):
                 break
             strides, offsets = list(op.static_strides.iter_values()), list(op.static_offsets.iter_values())
             shift = [o + st * s for o, st, s in zip(offsets, strides, shift, strict=True)]
@@ -284,7 +307,10 @@ def _fold_into_load(value: SSAValue) -> tuple[SSAValue, AffineMap, Attribute | N
         value = op.operands[0]
     if isinstance(op := value.owner, tensor.PadOp | tensor.ExtractSliceOp):
         raise UserError(f"'{op.name}' behind another pad or slice cannot become part of a load", loc=op)
-    exprs = [affine_expression(Linear(tuple(scale[d] * (i == d) for i in range(rank)), shift[d])) for d in range(rank)]
+    exprs = [
+        affine_expression(Linear(tuple(scale[d] * (i == d) for i in range(rank)), shift[d]))
+        for d in range(rank)
+    ]
     return value, AffineMap(rank, 0, tuple(exprs)), pad
 
 
@@ -368,8 +394,9 @@ def _sort_topologically(block: Block) -> None:
         while stack:
             op = stack[-1]
             missing = [
-                v.owner for v in op.operands if isinstance(v.owner, Operation) and v.owner.parent is block
-                and v.owner not in placed
+                v.owner
+                for v in op.operands
+                if isinstance(v.owner, Operation) and v.owner.parent is block and v.owner not in placed
             ]
             if missing and op not in placed:
                 stack += missing
@@ -382,5 +409,3 @@ def _sort_topologically(block: Block) -> None:
         for op in ops:
             op.detach()
         block.add_ops(order)
-
-

@@ -152,7 +152,9 @@ def _lifetime(
 def _users(buffer: SSAValue) -> list[Operation]:
     users: list[Operation] = []
     for use in buffer.uses:
-        users += _users(use.operation.results[0]) if isinstance(use.operation, tile.SlotOp) else [use.operation]
+        users += (
+            _users(use.operation.results[0]) if isinstance(use.operation, tile.SlotOp) else [use.operation]
+        )
     return users
 
 

@@ -56,9 +56,11 @@ class SplitCompute(ModulePass):
 def split_kernel(kernel: tile.KernelOp) -> None:
     """Split all vector operations of one kernel."""
     for op in list(kernel.walk()):
-        if isinstance(op, linalg.GenericOp) and space_of(op.outputs[0].type) is Space.UB:
-            if (len(body_ops(op)) > 1 and not is_multiply_add(op)) or any(_constants(o) > 1 for o in body_ops(op)):
-                _Splitter(op).run()
+        if not isinstance(op, linalg.GenericOp) or space_of(op.outputs[0].type) is not Space.UB:
+            continue
+        inner = body_ops(op)
+        if any(_constants(o) > 1 for o in inner) or (len(inner) > 1 and not is_multiply_add(op)):
+            _Splitter(op).run()
 
 
 def _constants(op: Operation) -> int:
@@ -91,7 +93,9 @@ class _Splitter:
         result = terminator.operands[0]
         for inner in body_ops(self.op):
             if self.args[-1] in inner.operands and inner.results[0] is not result:
-                raise UserError("the accumulator may only be read by the last operation of the body", loc=self.op)
+                raise UserError(
+                    "the accumulator may only be read by the last operation of the body", loc=self.op
+                )
             final = inner.results[0] is result
             self.tiles[inner.results[0]] = self._final(inner) if final else self._intermediate(inner)
         if isinstance(result.owner, Operation) and result in self.tiles:
@@ -118,7 +122,9 @@ class _Splitter:
         fill = linalg.FillOp([copy.result], [empty.tensor], [empty.tensor.type])
         for op in (copy, empty, fill):
             self._emit(op)
-        return _Tile(fill.results[0], AffineMap(len(self.extents), 0, (AffineMap.constant_map(0).results[0],)))
+        return _Tile(
+            fill.results[0], AffineMap(len(self.extents), 0, (AffineMap.constant_map(0).results[0],))
+        )
 
     def _emit(self, op: Operation) -> None:
         block = self.op.parent
@@ -136,7 +142,9 @@ class _Splitter:
             map_, shape = shapes.pop()
             rank = len(shape)
             plain = [_Tile(t.value, AffineMap.identity(rank)) for t in tiles]
-            value = self._generic(inner, operands, plain, rank, AffineMap.identity(rank), place(shape, element, Space.UB))
+            value = self._generic(
+                inner, operands, plain, rank, AffineMap.identity(rank), place(shape, element, Space.UB)
+            )
             return _Tile(value, map_)
         dims = sorted({d for t in tiles for e in linear_map(t.map) or () for d in e.dims()})
         rename = {d: i for i, d in enumerate(dims)}
@@ -230,7 +238,5 @@ def _fill_body(
 
 def _restrict(map_: AffineMap, rename: dict[int, int]) -> AffineMap:
     """The map over fewer dims, under new numbers."""
-    exprs = [
-        Linear(tuple(e.coefficients[d] for d in rename), e.constant) for e in linear_map(map_) or ()
-    ]
+    exprs = [Linear(tuple(e.coefficients[d] for d in rename), e.constant) for e in linear_map(map_) or ()]
     return AffineMap(len(rename), 0, tuple(affine_expression(e) for e in exprs))

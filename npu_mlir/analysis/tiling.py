@@ -1,0 +1,258 @@
+"""Tile sizes of a contraction: enumerate what fits the memories, score by a formula, return the best first.
+
+The formula is a maximum over pipes plus filling and draining the pipeline, in cycles:
+
+    cube  = steps of the cube + 6 per mmad            mte2 = bytes from GM / rate + 16 per transfer
+    mte1  = bytes to L0A / 512 + to L0B / 256 + 8     fix  = accumulator bytes / 512;  mte3 = result bytes / 64
+    fill  = GM latency + first chunk / rate           drain = the last tile on its way out
+
+Rates and fixed parts are the target's. An operand that does not depend on the inner loops stays in L1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from npu_mlir.analysis.affine_maps import Linear
+from npu_mlir.targets.target import Target
+
+
+def ceil_div(a: int, b: int) -> int:
+    """a / b rounded up."""
+    return -(-a // b)
+
+
+def round_up(a: int, multiple: int) -> int:
+    """The smallest multiple of `multiple` that is at least `a`."""
+    return ceil_div(a, multiple) * multiple
+
+
+def balanced(extent: int, most: int, multiple: int = 1) -> int:
+    """The smallest size that needs no more tiles than `most` does, rounded up to `multiple` where `most` allows it.
+
+    >>> balanced(197, 128), balanced(197, 128, 16), balanced(7, 128, 16)
+    (99, 112, 7)
+    """
+    if extent <= most:
+        return extent
+    size = ceil_div(extent, ceil_div(extent, most))
+    rounded = round_up(size, multiple)
+    return rounded if rounded <= most else size
+
+
+def divisor(extent: int, most: int) -> int:
+    """The largest divisor of `extent` that is at most `most` (at least 1).
+
+    >>> divisor(28, 10), divisor(13, 4)
+    (7, 1)
+    """
+    return next(d for d in range(max(1, min(extent, most)), 0, -1) if extent % d == 0)
+
+
+def fill(extents: Sequence[int], most: int, multiple: int = 1) -> tuple[int, ...]:
+    """Tile sizes with a product of at most `most`: innermost dims whole, the first that does not fit balanced.
+
+    >>> fill((1, 56, 56), 128)
+    (1, 2, 56)
+    """
+    sizes: list[int] = []
+    for extent in reversed(extents):
+        size = balanced(extent, max(1, most), multiple if not sizes or math.prod(sizes) == 1 else 1)
+        sizes.append(size)
+        most //= size
+    return tuple(reversed(sizes))
+
+
+def fill_divisors(extents: Sequence[int], most: int) -> tuple[int, ...]:
+    """As `fill`, with sizes that divide the extents."""
+    sizes: list[int] = []
+    for extent in reversed(extents):
+        sizes.append(divisor(extent, max(1, most)))
+        most //= sizes[-1]
+    return tuple(reversed(sizes))
+
+
+@dataclass(frozen=True)
+class Dim:
+    """A loop dim of a contraction: its extent, and whether it has to be whole in a tile, or divided exactly."""
+
+    extent: int
+    whole: bool = False
+    exact: bool = False
+
+
+@dataclass(frozen=True)
+class Product:
+    """A contraction to be tiled. `dims` by number; the operands' maps are over these numbers.
+
+    `epilogue` is the vector work per element of the result in cycles, `result_bytes` the bytes stored per element.
+    """
+
+    dims: tuple[Dim, ...]
+    batch: tuple[int, ...]
+    m: tuple[int, ...]
+    n: tuple[int, ...]
+    k: tuple[int, ...]
+    maps: tuple[tuple[Linear, ...], tuple[Linear, ...]]
+    element: int
+    epilogue: float
+    result_bytes: int
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Sizes per dim (of tiles, of chunks in L0), the loop order, L0C slots, the estimated cycles."""
+
+    tile: tuple[int, ...]
+    inner: tuple[int, ...]
+    order: tuple[int, ...]
+    l0c_slots: int
+    cycles: float
+
+
+def panel_bytes(map_: Sequence[Linear], tile: Sequence[int], element: int) -> int:
+    """Bytes in L1 of the box that an operand's map takes over a tile; rows are padded to 32 B."""
+    box = [1 + sum(abs(c) * (tile[d] - 1) for d, c in enumerate(e.coefficients) if c) for e in map_]
+    row = round_up(box[-1] * element, 32) if box else element
+    return math.prod(box[:-1]) * row
+
+
+def tilings(product: Product, target: Target) -> list[Tiling]:
+    """Every tiling considered that fits L0A, L0B, L0C and L1, the best first."""
+    found = {t.tile + t.inner + t.order: t for t in _enumerate(product, target)}
+    return sorted(found.values(), key=lambda t: t.cycles)
+
+
+def _enumerate(p: Product, target: Target) -> Iterator[Tiling]:
+    side = target.cube_m
+    limits = [side * 2**i for i in range(12)]
+    rows = {_sizes(p, p.m, most, side): None for most in limits}
+    columns = {_sizes(p, p.n, most, side): None for most in limits}
+    for m in rows:
+        for n in columns:
+            for slots in (2, 1):
+                if _padded(m, side) * _padded(n, side) * 4 * slots <= target.l0c:
+                    yield from _with_k(p, target, m, n, slots)
+                    break
+
+
+def _sizes(p: Product, dims: Sequence[int], most: int, side: int) -> tuple[int, ...]:
+    free = fill([1 if p.dims[d].whole else p.dims[d].extent for d in dims], most, side)
+    return tuple(p.dims[d].extent if p.dims[d].whole else size for d, size in zip(dims, free, strict=True))
+
+
+def _padded(sizes: Sequence[int], side: int) -> int:
+    return round_up(math.prod(sizes), side)
+
+
+def _with_k(p: Product, target: Target, m: Sequence[int], n: Sequence[int], slots: int) -> Iterator[Tiling]:
+    """Choose the chunks of K for a tile of the result."""
+    step = max(target.cube_m, target.cube_k_bytes // p.element)
+    most = min(
+        target.l0a // (2 * p.element * _padded(m, target.cube_m)),
+        target.l0b // (2 * p.element * _padded(n, target.cube_n)),
+    )
+    most -= most % step
+    if not most:
+        return
+    k0 = _k_chunk(p, most, step)
+    for k in _l1_chunks(p, k0):
+        sizes = dict(zip((*p.batch, *p.m, *p.n, *p.k), (*(1 for _ in p.batch), *m, *n, *k), strict=True))
+        tile = tuple(sizes[d] for d in range(len(p.dims)))
+        panels = [panel_bytes(map_, tile, p.element) for map_ in p.maps]
+        if 2 * sum(panels) <= target.l1:
+            inner = {**sizes, **dict(zip(p.k, k0, strict=True))}
+            yield from _with_order(
+                p, target, tile, tuple(inner[d] for d in range(len(p.dims))), panels, slots
+            )
+            return
+
+
+def _k_chunk(p: Product, most: int, step: int) -> tuple[int, ...]:
+    """The part of K in L0: innermost dims first, windows divided exactly."""
+    chunk: list[int] = []
+    for d in reversed(p.k):
+        dim = p.dims[d]
+        size = divisor(dim.extent, max(1, most)) if dim.exact else balanced(dim.extent, max(1, most), step)
+        chunk.append(size)
+        most //= size
+    return tuple(reversed(chunk))
+
+
+def _l1_chunks(p: Product, k0: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The parts of K to bring to L1, from all of it to one chunk of L0; multiples of the chunk."""
+    sizes = [p.dims[d].extent for d in p.k]
+    yield tuple(s if s % c == 0 else round_up(s, c) for s, c in zip(sizes, k0, strict=True))
+    for position in reversed(range(len(k0))):
+        count = ceil_div(sizes[position], k0[position])
+        divisible = p.dims[p.k[position]].exact
+        while count > 1:
+            count = count // 2
+            size = count * k0[position]
+            if divisible and sizes[position] % size:
+                continue
+            sizes[position] = size
+            yield tuple(s if s % c == 0 else round_up(s, c) for s, c in zip(sizes, k0, strict=True))
+        sizes[position] = k0[position]
+
+
+def _with_order(
+    p: Product,
+    target: Target,
+    tile: tuple[int, ...],
+    inner: tuple[int, ...],
+    panels: Sequence[int],
+    slots: int,
+) -> Iterator[Tiling]:
+    looped = [d for d in (*p.m, *p.n) if tile[d] < p.dims[d].extent]
+    batch = [d for d in p.batch if tile[d] < p.dims[d].extent]
+    rows, columns = [d for d in looped if d in p.m], [d for d in looped if d in p.n]
+    for order in {(*batch, *rows, *columns), (*batch, *columns, *rows)}:
+        yield Tiling(tile, inner, order, slots, _cycles(p, target, tile, inner, order, panels, slots))
+
+
+def _trips(p: Product, tile: Sequence[int], dims: Sequence[int]) -> int:
+    return math.prod(ceil_div(p.dims[d].extent, tile[d]) for d in dims)
+
+
+def _cycles(
+    p: Product,
+    target: Target,
+    tile: Sequence[int],
+    inner: Sequence[int],
+    order: Sequence[int],
+    panels: Sequence[int],
+    slots: int,
+) -> float:
+    side, rate = target.cube_m, target.rates["gm_l1"]
+    m, n = (_padded([tile[d] for d in dims], side) for dims in (p.m, p.n))
+    k0 = round_up(math.prod(inner[d] for d in p.k), target.cube_k_bytes // p.element)
+    tiles = _trips(p, tile, order)
+    k_chunks = _trips(p, tile, p.k)
+    l0_chunks = k_chunks * math.prod(ceil_div(tile[d], inner[d]) for d in p.k)
+    steps = (m // side) * (n // side) * (k0 * p.element // target.cube_k_bytes)
+    slow = target.cube_f32_slowdown if p.element == 4 else 1
+    cube = tiles * l0_chunks * (steps * slow + target.latencies["mmad"])
+    l0 = m * k0 * p.element / target.rates["l1_l0a"] + k0 * n * p.element / target.rates["l1_l0b"]
+    mte1 = tiles * l0_chunks * (l0 + 2 * target.latencies["l0_load"])
+    mte2 = 0.0
+    for map_, size in zip(p.maps, panels, strict=True):
+        depends = {d for e in map_ for d in e.dims()}
+        times = _trips(p, tile, _enclosing(order, depends) if k_chunks == 1 else order) * k_chunks
+        mte2 += times * (size / rate + target.latencies["dma"])
+    out = m * n
+    fix = out * 4 / target.rates.get("l0c_ub", target.rates["l0c_gm"])
+    drain = fix + out * p.epilogue + out * p.result_bytes / target.rates["ub_gm"]
+    lead = target.latencies["gm"] + sum(panels) / rate + l0
+    exposed = 0 if slots > 1 else (tiles - 1) * fix
+    vector = tiles * out * p.epilogue
+    mte3 = tiles * out * p.result_bytes / target.rates["ub_gm"]
+    return max(cube + exposed, mte1, mte2, vector, mte3, tiles * fix) + lead + drain
+
+
+def _enclosing(order: Sequence[int], depends: set[int]) -> Sequence[int]:
+    """The loops around the place where something that depends on some of them is loaded."""
+    inside = [i for i, d in enumerate(order) if d in depends]
+    return order[: inside[-1] + 1] if inside else ()

@@ -238,6 +238,6 @@ def _matrix_rows(value: SSAValue) -> int:
             if isinstance(op, scf.ForOp):
                 pending += [op.body.block.args[1 + i] for i, v in enumerate(op.iter_args) if v is value]
                 pending += [r for r, v in zip(op.results, op.iter_args, strict=True) if v is value]
-            else:
+            elif isinstance(op, linalg.FillOp):
                 pending += op.results
     raise UserError("a tile in a matrix memory is not used by a matrix product")

@@ -258,26 +258,25 @@ class _Builder:
         else:
             self.operand(cast("SSAValue", init))
         new = cast("linalg.GenericOp", self.copy(op))
-        for captured in _captured(op):
-            constant = captured.clone()
-            new.body.block.insert_op_before(constant, cast("Operation", new.body.block.first_op))
-            captured.results[0].replace_uses_with_if(
-                constant.results[0], lambda use: use.operation.parent is new.body.block
-            )
+        _sink_constants(new)
         self.values[op.results[0]] = new.results[0]
 
 
-def _captured(op: linalg.GenericOp) -> list[Operation]:
-    """The constants outside the body that it reads."""
-    inside = set(op.body.block.ops)
-    found: dict[Operation, None] = {}
-    for inner in inside:
-        for value in inner.operands:
-            if isinstance(owner := value.owner, Operation) and owner not in inside:
-                if not isinstance(owner, arith.ConstantOp):
-                    raise UserError(f"the body reads a value from outside, made by '{owner.name}'", loc=op)
-                found[owner] = None
-    return list(found)
+def _sink_constants(op: linalg.GenericOp) -> None:
+    """Copy the constants that the body reads from outside into it."""
+    block = op.body.block
+    copies: dict[Operation, Operation] = {}
+    for inner in list(block.ops):
+        for i, value in enumerate(inner.operands):
+            owner = value.owner
+            if not isinstance(owner, Operation) or owner.parent is block:
+                continue
+            if not isinstance(owner, arith.ConstantOp):
+                raise UserError(f"the body reads a value from outside, made by '{owner.name}'", loc=op)
+            if owner not in copies:
+                copies[owner] = owner.clone()
+                block.insert_op_before(copies[owner], cast("Operation", block.first_op))
+            inner.operands[i] = copies[owner].results[0]
 
 
 def _fold_into_load(value: SSAValue) -> tuple[SSAValue, AffineMap, Attribute | None]:

@@ -33,6 +33,8 @@ PIPELINE: tuple[Phase, ...] = (
             "graph-fold-constants",
             "graph-fold-batch-norm",
             "canonicalize",
+            # Before precision and layout, so that weights are scaled in f32 and only once.
+            "graph-fold-batch-norm",
             "cse",
             # Casts of weights are folded when they are made, so precision comes after folding.
             "graph-set-precision",

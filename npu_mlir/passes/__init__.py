@@ -35,6 +35,7 @@ PASSES: dict[str, str] = {
     "tile-plan-memory": "npu_mlir.passes.tile.plan_memory:PlanMemory",
     # npu_isa
     "convert-tile-to-npu-isa": "npu_mlir.passes.npu_isa.convert_tile_to_npu_isa:ConvertTileToNpuIsa",
+    "npu-isa-insert-sync": "npu_mlir.passes.npu_isa.insert_sync:InsertSync",
 }
 """Every pass, by the name used in pipelines and flags."""
 

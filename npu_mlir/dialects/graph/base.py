@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from xdsl.dialects.builtin import (
     AnyFloat,
@@ -18,7 +18,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue, SSAValues
 from xdsl.irdl import IRDLOperation, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.pattern_rewriter import RewritePattern
+from xdsl.traits import HasCanonicalizationPatternsTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from npu_mlir.dialects.graph import shapes
@@ -71,6 +72,19 @@ def is_static(value: SSAValue) -> bool:
     return all(extent >= 0 for extent in shape_of(value))
 
 
+class GraphCanonicalization(HasCanonicalizationPatternsTrait):
+    """The patterns of `npu_mlir.dialects.graph.canonicalization`, loaded when `canonicalize` asks for them."""
+
+    def get_patterns(self, op: type[Operation]) -> tuple[RewritePattern, ...]:
+        from npu_mlir.dialects.graph.canonicalization import patterns_for
+
+        return patterns_for(op)
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        return ()
+
+
 class GraphOp(IRDLOperation, ABC):
     """An operator on static tensors with one result whose type follows from operands and properties.
 
@@ -80,7 +94,7 @@ class GraphOp(IRDLOperation, ABC):
 
     result = result_def(ANY_TENSOR)
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), GraphCanonicalization())
 
     def __init__(
         self,
@@ -92,6 +106,19 @@ class GraphOp(IRDLOperation, ABC):
         super().__init__(operands=operands, result_types=[placeholder], properties=properties)
         if result_type is None:
             self.results = SSAValues((OpResult(self.infer_type(), self, 0),))
+
+    def rebuilt(
+        self, operands: Sequence[SSAValue], properties: Mapping[str, Attribute] | None = None
+    ) -> Self:
+        """The same op on other operands and with some properties changed; the result's shape is inferred anew."""
+        new = self.create(
+            operands=operands,
+            result_types=[self.result.type],
+            properties=dict(self.properties) | dict(properties or {}),
+            attributes=dict(self.attributes),
+        )
+        new.results = SSAValues((OpResult(new.infer_type(), new, 0),))
+        return new
 
     @abstractmethod
     def infer_shape(self) -> Shape:

@@ -1,0 +1,83 @@
+"""What graph passes share: finding the graph ops of a module, and putting one op in place of another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from npu_mlir.constants import make_constant
+from npu_mlir.dialects.graph import LOCATION, GraphOp, WeightOp, location_of
+from npu_mlir.weights import WeightStore
+
+MOST_NAMES = 3
+"""A fused op is named after at most this many nodes."""
+
+
+def functions(module: ModuleOp) -> Iterator[FuncOp]:
+    """The functions of a module that have a body."""
+    for op in module.ops:
+        if isinstance(op, FuncOp) and op.body.blocks:
+            yield op
+
+
+def graph_ops(block: Block) -> list[GraphOp]:
+    """The operators of a block as they are now, in order; weights are none."""
+    return [op for op in block.ops if isinstance(op, GraphOp) and not isinstance(op, WeightOp)]
+
+
+def insert_before(anchor: Operation, op: Operation) -> SSAValue:
+    """Insert an op, which takes over the anchor's location unless it has one; returns its result."""
+    block = anchor.parent
+    assert block is not None
+    if LOCATION in anchor.attributes:
+        op.attributes.setdefault(LOCATION, anchor.attributes[LOCATION])
+    op.location = anchor.location
+    block.insert_op_before(op, anchor)
+    return op.results[0]
+
+
+def insert_constant(anchor: Operation, store: WeightStore, array: np.ndarray, name: str) -> SSAValue:
+    """Insert a constant before the anchor."""
+    block = anchor.parent
+    assert block is not None
+    op = make_constant(store, array, name)
+    block.insert_op_before(op, anchor)
+    return op.results[0]
+
+
+def replace(op: Operation, value: SSAValue) -> None:
+    """Use `value` instead of the only result of `op`, and erase `op`."""
+    value.name_hint = value.name_hint or op.results[0].name_hint
+    op.results[0].replace_all_uses_with(value)
+    op.detach()
+    op.erase()
+
+
+def join_locations(target: Operation, *sources: Operation) -> None:
+    """Name `target` after the nodes that all the sources came from."""
+    names: dict[str, None] = {}
+    for source in sources:
+        for name in (location_of(source) or "").split("+"):
+            if name:
+                names[name] = None
+    if names:
+        target.attributes[LOCATION] = StringAttr("+".join(list(names)[:MOST_NAMES]))
+
+
+def only_user(value: SSAValue) -> Operation | None:
+    """The op that uses a value, if it has exactly one use."""
+    uses = list(value.uses)
+    return uses[0].operation if len(uses) == 1 else None
+
+
+def module_of(op: Operation) -> ModuleOp:
+    """The module around an op."""
+    parent: Operation | None = op
+    while parent is not None and not isinstance(parent, ModuleOp):
+        parent = parent.parent_op()
+    assert parent is not None
+    return parent

@@ -1,0 +1,184 @@
+"""graph-set-precision{precision=f16}: compute in another float type than the model was written in.
+
+    func.func @main(%x: tensor<1x8xf32>) -> tensor<1x4xf32> {
+      %w = graph.weight @w : tensor<8x4xf32>
+      %0 = graph.matmul %x, %w : (tensor<1x8xf32>, tensor<8x4xf32>) -> tensor<1x4xf32>
+      func.return %0 : tensor<1x4xf32>
+    }
+  becomes
+    func.func @main(%x: tensor<1x8xf32>) -> tensor<1x4xf32> {
+      %0 = graph.cast %x : (tensor<1x8xf32>) -> tensor<1x8xf16>
+      %w = graph.weight @w.f16 : tensor<8x4xf16>
+      %1 = graph.matmul %0, %w : (tensor<1x8xf16>, tensor<8x4xf16>) -> tensor<1x4xf16>
+      %2 = graph.cast %1 : (tensor<1x4xf16>) -> tensor<1x4xf32>
+      func.return %2 : tensor<1x4xf32>
+    }
+
+The signature stays. Sums along axes and functions that amplify rounding (exp, pow, sqrt, ...) stay in f32, and with
+them the elementwise ops that only feed them or that take their results: this is what keeps a layer norm or softmax
+written in small steps exact enough. Convolutions, products, pools, softmax and normalisation are f16 outside and
+accumulate in f32 inside. Constants beyond the range of f16 are limited to it.
+
+Does not handle: f64 and integer tensors (they stay as they are), types other than f32 and f16.
+
+Changes values: by about 2**-11 of the largest operand of each op.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import Float16Type, Float32Type, FloatAttr, ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from npu_mlir.constants import constant_of
+from npu_mlir.diagnostics import UserError
+from npu_mlir.dialects.graph import (
+    CastOp,
+    ConcatOp,
+    ElementwiseOp,
+    ExpandOp,
+    ExpOp,
+    GraphOp,
+    LogOp,
+    PadOp,
+    PowOp,
+    ReciprocalOp,
+    ReduceKind,
+    ReduceOp,
+    ReshapeOp,
+    SliceOp,
+    SqrtOp,
+    TransposeOp,
+)
+from npu_mlir.dialects.graph.base import element_of
+from npu_mlir.interpreters.dtypes import numpy_dtype
+from npu_mlir.passes.dce import erase_dead_ops
+from npu_mlir.passes.graph.rewriting import functions, graph_ops, insert_before, insert_constant, replace
+from npu_mlir.weights import WeightStore, weights_of
+
+WIDE, NARROW = Float32Type(), Float16Type()
+
+SENSITIVE = (ExpOp, LogOp, PowOp, SqrtOp, ReciprocalOp)
+"""Elementwise functions that amplify the rounding of their operands, or whose range exceeds that of f16."""
+
+SUMMING = (ReduceKind.SUM, ReduceKind.MEAN, ReduceKind.PROD)
+
+FOLLOWING = (ElementwiseOp, ReduceOp, ReshapeOp, TransposeOp, ExpandOp, ConcatOp, SliceOp, PadOp)
+"""Ops that are f32 where an operand is."""
+
+
+@dataclass(frozen=True)
+class SetPrecision(ModulePass):
+    """Compute in f16 what is f32."""
+
+    name = "graph-set-precision"
+
+    precision: str = "f32"
+    """`f16`, or `f32` to leave everything as it is."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.precision not in ("f32", "f16"):
+            raise UserError(f"unknown precision '{self.precision}'; there are f32 and f16")
+        if self.precision == "f32":
+            return
+        for function in functions(op):
+            _Narrower(function, weights_of(op)).run()
+        erase_dead_ops(op)
+
+
+class _Narrower:
+    """Converts one function, in program order."""
+
+    def __init__(self, function: FuncOp, store: WeightStore):
+        self.function = function
+        self.block = function.body.block
+        self.store = store
+        self.wide_ops = _wide_ops(graph_ops(self.block))
+        self.wide_values: set[SSAValue] = set()
+        self.converted: dict[tuple[SSAValue, Attribute], SSAValue] = {}
+
+    def run(self) -> None:
+        """Convert all ops, and the results back to the types of the signature."""
+        for op in graph_ops(self.block):
+            self._convert(op)
+        terminator = self.block.last_op
+        assert isinstance(terminator, ReturnOp)
+        for index, type_ in enumerate(self.function.function_type.outputs.data):
+            if isinstance(type_, TensorType):
+                value = terminator.operands[index]
+                terminator.operands[index] = self._as_type(value, type_.element_type, terminator)
+
+    def _convert(self, op: GraphOp) -> None:
+        target = self._target(op)
+        if isinstance(op, CastOp):
+            new = self._new_cast(op, target)
+        else:
+            operands = [self._as_type(value, target, op) for value in op.operands]
+            new = op if list(op.operands) == operands else _rebuilt(op, operands, target)
+        result = new.results[0] if isinstance(new, Operation) else new
+        if new is not op:
+            replace(op, insert_before(op, new) if isinstance(new, Operation) else new)
+        if target == WIDE and element_of(result) == WIDE:
+            self.wide_values.add(result)
+
+    def _target(self, op: GraphOp) -> Attribute:
+        """The float type that the op computes in."""
+        follows = isinstance(op, FOLLOWING) and any(value in self.wide_values for value in op.operands)
+        return WIDE if follows or op in self.wide_ops else NARROW
+
+    def _new_cast(self, op: CastOp, target: Attribute) -> GraphOp | SSAValue:
+        """A cast to f32 becomes one to the type that the op computes in; its operand keeps its type."""
+        to = target if element_of(op.result) == WIDE else element_of(op.result)
+        if to == element_of(op.input):
+            return op.input
+        return op if to == element_of(op.result) else CastOp(op.input, to)
+
+    def _as_type(self, value: SSAValue, target: Attribute, anchor: Operation) -> SSAValue:
+        """A float value in the given type: a converted constant, what it was cast from, or a new cast."""
+        if element_of(value) not in (WIDE, NARROW) or element_of(value) == target:
+            return value
+        if isinstance(value.owner, CastOp) and element_of(value.owner.input) == target == WIDE:
+            return value.owner.input
+        if (value, target) not in self.converted:
+            self.converted[value, target] = self._converted(value, target, anchor)
+        return self.converted[value, target]
+
+    def _converted(self, value: SSAValue, target: Attribute, anchor: Operation) -> SSAValue:
+        array = constant_of(value, self.store)
+        if array is None:
+            return insert_before(anchor, CastOp(value, target))
+        entry = getattr(value.owner, "entry_name", "constant")
+        return insert_constant(anchor, self.store, in_type(array, numpy_dtype(target)), f"{entry}.{target}")
+
+
+def in_type(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """The array in another float type, finite values limited to its range."""
+    largest = np.finfo(dtype).max
+    limited = np.where(np.isfinite(array), np.clip(array, -largest, largest), array)
+    return limited.astype(dtype)
+
+
+def _rebuilt(op: GraphOp, operands: list[SSAValue], target: Attribute) -> GraphOp:
+    if isinstance(op, PadOp) and isinstance(op.value, FloatAttr):
+        value: Any = FloatAttr(op.value.value.data, cast(Float16Type | Float32Type, target))
+        return op.rebuilt(operands, {"value": value})
+    return op.rebuilt(operands)
+
+
+def _wide_ops(ops: list[GraphOp]) -> set[Operation]:
+    """The ops that have to stay f32, and the elementwise ops whose results go to such ops only."""
+    wide: set[Operation] = set()
+    for op in reversed(ops):
+        if element_of(op.result) != WIDE:
+            continue
+        users = [use.operation for use in op.result.uses]
+        feeds_wide = isinstance(op, ElementwiseOp) and bool(users) and all(user in wide for user in users)
+        if feeds_wide or isinstance(op, SENSITIVE) or (isinstance(op, ReduceOp) and op.kind.data in SUMMING):
+            wide.add(op)
+    return wide

@@ -41,19 +41,28 @@ class Accumulators:
 
     def __init__(self, kernel: tile.KernelOp):
         self._fill: dict[Operation, Operation] = {}
-        open_fills: dict[SSAValue, Operation] = {}
+        self._open: dict[SSAValue, Operation] = {}
         for op in kernel.walk():
-            if isinstance(op, linalg.GenericOp) and in_accumulator(op):
-                fill = open_fills.pop(_whole(op.outputs[0]), None)
-                if fill is not None:
-                    self._fill[op] = fill
-            elif isinstance(op, linalg.FillOp) and in_accumulator(op):
-                buffer = _whole(op.outputs[0])
-                if buffer in open_fills:
-                    raise _useless_fill(open_fills[buffer])
-                open_fills[buffer] = op
-        for fill in open_fills.values():
+            match op:
+                case linalg.FillOp() if in_accumulator(op):
+                    self._add_fill(op)
+                case linalg.GenericOp() if in_accumulator(op):
+                    self._add_contraction(op)
+                case _:
+                    pass
+        for fill in self._open.values():
             raise _useless_fill(fill)
+
+    def _add_fill(self, op: linalg.FillOp) -> None:
+        buffer = _whole(op.outputs[0])
+        if buffer in self._open:
+            raise _useless_fill(self._open[buffer])
+        self._open[buffer] = op
+
+    def _add_contraction(self, op: linalg.GenericOp) -> None:
+        fill = self._open.pop(_whole(op.outputs[0]), None)
+        if fill is not None:
+            self._fill[op] = fill
 
     def loops_since_fill(self, op: Operation) -> list[scf.ForOp] | None:
         """The loops around a contraction that its accumulator's fill is outside of; None if no fill precedes it."""

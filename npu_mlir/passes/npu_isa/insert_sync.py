@@ -1,0 +1,200 @@
+"""npu-isa-insert-sync: set and wait for flags, so that the pipes of the core may run on their own.
+
+    scf.for %i = %c0 to %c8 step %c1 {
+      %s = npu_isa.slot %x[%i]                                2 slots
+      npu_isa.load_ub %A[%i] -> %s ...
+      npu_isa.vunary exp %s, %s ...
+      npu_isa.store_ub %s -> %B[%i] ...
+    }
+  becomes
+    npu_isa.set_flag [MTE3, MTE2, 0]                          both slots are free
+    npu_isa.set_flag [MTE3, MTE2, 1]
+    scf.for %i = %c0 to %c8 step %c1 {
+      %s = npu_isa.slot %x[%i]
+      npu_isa.wait_flag [MTE3, MTE2, 0 + %i mod 2]
+      npu_isa.load_ub %A[%i] -> %s ...
+      npu_isa.set_flag [MTE2, V, 0 + %i mod 2]
+      npu_isa.wait_flag [MTE2, V, 0 + %i mod 2]
+      npu_isa.vunary exp %s, %s ...
+      npu_isa.set_flag [V, MTE3, 0 + %i mod 2]
+      npu_isa.wait_flag [V, MTE3, 0 + %i mod 2]
+      npu_isa.store_ub %s -> %B[%i] ...
+      npu_isa.set_flag [MTE3, MTE2, 0 + %i mod 2]
+    }
+    npu_isa.wait_flag [MTE3, MTE2, 0]
+    npu_isa.wait_flag [MTE3, MTE2, 1]
+
+Where the flags go is computed by `npu_mlir.analysis.sync`; this pass reads what the instructions touch, and writes the
+flags. Kernels that have flags or barriers already are left alone.
+
+Does not handle: conflicts between two arguments of a kernel that are one buffer (the results of a launch are fresh),
+conflicts between cores.
+"""
+
+from __future__ import annotations
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from npu_mlir.analysis import sync
+from npu_mlir.analysis.value_numbers import Materializer, ValueNumbers
+from npu_mlir.dialects import npu_isa, tile
+from npu_mlir.targets.target import Target, get_target
+
+
+class InsertSync(ModulePass):
+    """Order the pipes of every kernel by flags."""
+
+    name = "npu-isa-insert-sync"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        name = op.attributes.get("npu.target")
+        target = get_target(name.data if isinstance(name, StringAttr) else "ascend-910")
+        for kernel in op.ops:
+            if isinstance(kernel, tile.KernelOp) and not has_sync(kernel):
+                insert_sync(kernel, target)
+
+
+def has_sync(kernel: tile.KernelOp) -> bool:
+    """Whether a kernel has flags or barriers."""
+    return any(isinstance(op, npu_isa.FlagInstruction | npu_isa.BarrierOp) for op in kernel.walk())
+
+
+def insert_sync(kernel: tile.KernelOp, target: Target) -> None:
+    """Insert what makes a kernel free of races, in place."""
+    reader = _Reader(kernel, target)
+    root = reader.block(kernel.body.block)
+    _Writer(reader).write(sync.plan_sync(root, target.event_ids))
+
+
+class _Reader:
+    """A kernel's blocks and instructions as `analysis.sync` wants them."""
+
+    def __init__(self, kernel: tile.KernelOp, target: Target):
+        self.numbers = ValueNumbers()
+        self.ops: dict[int, list[Operation]] = {}
+        """The op of each item, by the `id` of the block."""
+        self._fractal = target.cube_m
+        self._written = {
+            access.operand
+            for op in kernel.walk()
+            if isinstance(op, npu_isa.GmStore)
+            for access in op.accesses(self._fractal)
+            if access.write
+        }
+
+    def block(self, ir: Block) -> sync.Block:
+        """Read a block."""
+        block = sync.Block()
+        ops = self.ops[id(block)] = []
+        for op in ir.ops:
+            item = self._item(op)
+            if item is not None:
+                block.items.append(item)
+                ops.append(op)
+        return block
+
+    def _item(self, op: Operation) -> sync.Instruction | sync.Nested | None:
+        if isinstance(op, npu_isa.Instruction):
+            accesses = [self._access(a) for a in op.accesses(self._fractal)]
+            return sync.Instruction(op.PIPE, [a for a in accesses if a is not None])
+        if isinstance(op, scf.ForOp | scf.IfOp):
+            blocks = [self.block(b) for region in op.regions for b in region.blocks]
+            return sync.Nested(blocks, isinstance(op, scf.ForOp))
+        return None
+
+    def _access(self, access: npu_isa.Access) -> sync.Access | None:
+        address = access.operand
+        if isinstance(address, BlockArgument):
+            return sync.Access(address, 0, 1, access.write) if address in self._written else None
+        assert access.extent is not None
+        low: int | None = 0
+        if isinstance(address.owner, npu_isa.AtOp):
+            low = address.owner.constant.value.data if address.owner.offset is None else None
+            address = address.owner.base
+        index: SSAValue | None = None
+        if isinstance(address.owner, npu_isa.SlotOp):
+            index, address = address.owner.index, address.owner.buffer
+        buffer = address.owner
+        assert isinstance(buffer, npu_isa.BufferOp)
+        size = buffer.bytes.value.data
+        span = (0, size) if low is None else (low, low + access.extent.end)
+        return self._place(buffer, span, index, access.write)
+
+    def _place(
+        self, buffer: npu_isa.BufferOp, span: tuple[int, int], index: SSAValue | None, write: bool
+    ) -> sync.Access:
+        memory = buffer.result.type.space.data
+        start, size, slots = (a.value.data for a in (buffer.address, buffer.bytes, buffer.slots))
+        if index is None or slots == 1 or isinstance(index.owner, arith.ConstantOp):
+            start += size * (_constant(index) % slots)
+            return sync.Access(memory, start + span[0], start + span[1], write)
+        slot = sync.Slot(buffer, self.numbers.number(index), slots)
+        return sync.Access(memory, start, start + size * slots, write, slot, span)
+
+
+def _constant(index: SSAValue | None) -> int:
+    if index is not None and isinstance(index.owner, arith.ConstantOp):
+        value = index.owner.value
+        return value.value.data if isinstance(value, IntegerAttr) else 0
+    return 0
+
+
+class _Writer:
+    """Writes flags and barriers into the kernel that a reader has read."""
+
+    def __init__(self, reader: _Reader):
+        self._ops = reader.ops
+        self._values = Materializer(reader.numbers)
+
+    def write(self, plan: sync.Plan) -> None:
+        """Insert everything."""
+        for block, item in plan.barriers:
+            _before(self._ops[id(block)][item], npu_isa.BarrierOp())
+        for flag in plan.flags:
+            ops = self._ops[id(flag.block)]
+            source, sink = ops[flag.edge.set_item], ops[flag.edge.wait_item]
+            after = source.next_op
+            assert after is not None
+            _before(after, self._flag(npu_isa.SetFlagOp, flag, source, after))
+            _before(sink, self._flag(npu_isa.WaitFlagOp, flag, sink, sink))
+            if flag.edge.back:
+                self._surround(_outermost_loop(source), flag)
+
+    def _flag(
+        self, kind: type[npu_isa.FlagInstruction], flag: sync.Flag, anchor: Operation, before: Operation
+    ) -> npu_isa.FlagInstruction:
+        index = None
+        if flag.edge.slot is not None:
+            index = self._values.value(flag.edge.slot[0], anchor, before)
+        src, dst = (npu_isa.Pipe(p) for p in flag.edge.pair)
+        return kind(src, dst, flag.event, flag.slots, index)
+
+    def _surround(self, loop: Operation, flag: sync.Flag) -> None:
+        """Set the ids of a back edge before the loop, and wait for them after it."""
+        src, dst = (npu_isa.Pipe(p) for p in flag.edge.pair)
+        for n in range(flag.slots):
+            _before(loop, npu_isa.SetFlagOp(src, dst, flag.event + n))
+        after = loop.next_op
+        assert after is not None
+        for n in range(flag.slots):
+            _before(after, npu_isa.WaitFlagOp(src, dst, flag.event + n))
+
+
+def _before(op: Operation, new: Operation) -> None:
+    assert op.parent is not None
+    op.parent.insert_op_before(new, op)
+
+
+def _outermost_loop(op: Operation) -> Operation:
+    loop: Operation | None = None
+    around = op.parent_op()
+    while around is not None:
+        if isinstance(around, scf.ForOp):
+            loop = around
+        around = around.parent_op()
+    assert loop is not None
+    return loop

@@ -1,0 +1,224 @@
+"""Sync insertion on plain data: random programs are run event by event and checked for races and misused flags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from npu_mlir.analysis.sync import Access, Block, Instruction, Nested, Plan, Slot, plan_sync
+
+PIPES = ("MTE1", "MTE2", "MTE3", "M", "V", "FIX")
+
+
+@dataclass
+class Buffer:
+    name: int
+    address: int
+    size: int
+    slots: int
+
+    def access(self, write: bool, low: int = 0, high: int | None = None, value: Any = None) -> Access:
+        """The whole buffer or a part of one slot; `value` is the tuple of the loops whose count selects the slot."""
+        high = self.size if high is None else high
+        end = self.address + self.size * self.slots
+        if value is None or self.slots == 1:
+            return Access("ub", self.address + low, self.address + high, write)
+        slot = Slot(self.name, value, self.slots)
+        return Access("ub", self.address, end, write, slot, (low, high))
+
+
+class Race(AssertionError):
+    """Two accesses without an order."""
+
+
+class FlagMisuse(AssertionError):
+    """A wait without a set before it, or a set of a flag that may still be set."""
+
+
+@dataclass
+class Machine:
+    """Happens-before by vector clocks: `now[p][q]` is how many events of q precede the next event of p."""
+
+    trips: dict[int, int]
+    plan: Plan
+    now: dict[str, dict[str, int]] = field(
+        default_factory=lambda: {p: dict.fromkeys(PIPES, 0) for p in PIPES}
+    )
+    flags: dict[Any, dict[str, int]] = field(default_factory=dict)
+    lowered: dict[Any, tuple[str, int]] = field(default_factory=dict)
+    writes: dict[int, tuple[str, int]] = field(default_factory=dict)
+    reads: dict[int, dict[str, int]] = field(default_factory=dict)
+
+    def run(self, root: Block) -> None:
+        self.block(root, {}, None)
+        if self.flags:
+            raise FlagMisuse(f"flags left over: {list(self.flags)}")
+
+    def block(self, block: Block, ivs: dict[int, int], _: Any) -> None:
+        here = [f for f in self.plan.flags if f.block is block]
+        for i, item in enumerate(block.items):
+            outermost = isinstance(item, Nested) and item.loop and not any(k in ivs for k in self.trips)
+            around = [f for f in self.plan.flags if f.edge.back and outermost and _holds(item, f.block)]
+            for flag in around:
+                for n in range(flag.slots):
+                    self.set(flag, n)
+            if (block, i) in [(b, j) for b, j in self.plan.barriers]:
+                self.barrier()
+            for flag in here:
+                if flag.edge.wait_item == i:
+                    self.wait(flag, self.index(flag, ivs))
+            self.item(item, ivs)
+            for flag in here:
+                if flag.edge.set_item == i:
+                    self.set(flag, self.index(flag, ivs))
+            for flag in around:
+                for n in range(flag.slots):
+                    self.wait(flag, n)
+
+    def item(self, item: Instruction | Nested, ivs: dict[int, int]) -> None:
+        if isinstance(item, Instruction):
+            self.execute(item, ivs)
+        elif not item.loop:
+            chosen = sum(ivs.values()) % len(item.blocks)
+            self.block(item.blocks[chosen], ivs, None)
+        else:
+            for n in range(self.trips[id(item)]):
+                self.block(item.blocks[0], ivs | {id(item): n}, None)
+
+    def count(self, loops: tuple[int, ...], ivs: dict[int, int]) -> int:
+        total = 0
+        for loop in loops:
+            total = total * self.trips[loop] + ivs[loop]
+        return total
+
+    def index(self, flag: Any, ivs: dict[int, int]) -> int:
+        if flag.edge.slot is None:
+            return 0
+        value, count = flag.edge.slot
+        return self.count(value, ivs) % count
+
+    def tick(self, pipe: str) -> int:
+        self.now[pipe][pipe] += 1
+        return self.now[pipe][pipe]
+
+    def set(self, flag: Any, n: int) -> None:
+        key = (flag.edge.pair, flag.event + n)
+        src = flag.edge.src
+        if key in self.flags:
+            raise FlagMisuse(f"{key} set twice")
+        if key in self.lowered and self.now[src][self.lowered[key][0]] < self.lowered[key][1]:
+            raise FlagMisuse(f"{key} set before its wait")
+        self.tick(src)
+        self.flags[key] = dict(self.now[src])
+
+    def wait(self, flag: Any, n: int) -> None:
+        key = (flag.edge.pair, flag.event + n)
+        dst = flag.edge.dst
+        if key not in self.flags:
+            raise FlagMisuse(f"wait for {key}, which is not set")
+        clock = self.flags.pop(key)
+        self.now[dst] = {p: max(self.now[dst][p], clock[p]) for p in PIPES}
+        self.lowered[key] = (dst, self.tick(dst))
+
+    def barrier(self) -> None:
+        joined = {p: max(self.now[q][p] for q in PIPES) for p in PIPES}
+        self.now = {p: dict(joined) for p in PIPES}
+
+    def execute(self, instruction: Instruction, ivs: dict[int, int]) -> None:
+        pipe = instruction.pipe
+        time = self.tick(pipe)
+        for access in instruction.accesses:
+            for cell in self.cells(access, ivs):
+                others = list(self.reads.get(cell, {}).items()) if access.write else []
+                for other, when in [*others, self.writes.get(cell, (pipe, 0))]:
+                    if other != pipe and self.now[pipe][other] < when:
+                        raise Race(f"{pipe} and {other} at byte {cell}")
+        for access in instruction.accesses:
+            for cell in self.cells(access, ivs):
+                if access.write:
+                    self.writes[cell] = (pipe, time)
+                    self.reads[cell] = {}
+                else:
+                    self.reads.setdefault(cell, {})[pipe] = time
+
+    def cells(self, access: Access, ivs: dict[int, int]) -> range:
+        if access.slot is None:
+            return range(access.low, access.high)
+        size = (access.high - access.low) // access.slot.count
+        start = access.low + size * (self.count(access.slot.value, ivs) % access.slot.count)
+        return range(start + access.offset[0], start + access.offset[1])
+
+
+def _holds(item: Nested, block: Block) -> bool:
+    return any(
+        b is block or any(isinstance(i, Nested) and _holds(i, block) for i in b.items) for b in item.blocks
+    )
+
+
+@st.composite
+def programs(draw: Any) -> tuple[Block, dict[int, int]]:
+    """A kernel and the trip counts of its loops."""
+    buffers = [
+        Buffer(i, draw(st.integers(0, 12)), draw(st.integers(1, 4)), draw(st.integers(1, 3)))
+        for i in range(draw(st.integers(1, 4)))
+    ]
+    if draw(st.booleans()):
+        for buffer, before in zip(buffers[1:], buffers, strict=False):
+            buffer.address = before.address + before.size * before.slots
+    pipes = draw(st.lists(st.sampled_from(PIPES), min_size=2, max_size=4, unique=True))
+    trips: dict[int, int] = {}
+    loops: list[Nested] = []
+
+    def instruction(inside: tuple[int, ...]) -> Instruction:
+        accesses: list[Access] = []
+        for _ in range(draw(st.integers(1, 2))):
+            buffer = draw(st.sampled_from(buffers))
+            low = draw(st.integers(0, buffer.size - 1))
+            high = draw(st.integers(low + 1, buffer.size))
+            kind = draw(st.sampled_from(["count", "count", "outer", "inner", "whole"]))
+            value = {
+                "count": inside,
+                "outer": inside[:1],
+                "inner": inside[-1:],
+                "whole": None,
+            }[kind]
+            accesses.append(buffer.access(draw(st.booleans()), low, high, value or None))
+        return Instruction(draw(st.sampled_from(pipes)), accesses)
+
+    def block(inside: tuple[int, ...], depth: int) -> Block:
+        made = Block()
+        for _ in range(draw(st.integers(1, 3))):
+            kind = draw(st.sampled_from(["instruction", "instruction", "loop", "if"]))
+            if kind == "instruction" or depth == 3:
+                made.items.append(instruction(inside))
+                continue
+            item = Nested([], kind == "loop")
+            if item.loop:
+                loops.append(item)
+                trips[id(item)] = draw(st.sampled_from([0, 1, 2, 3, 12] if depth < 2 else [0, 1, 2, 3]))
+                item.blocks.append(block((*inside, id(item)), depth + 1))
+            else:
+                item.blocks += [block(inside, depth + 1) for _ in range(draw(st.integers(1, 2)))]
+            made.items.append(item)
+        return made
+
+    root = block((), 0)
+    root.items.append(instruction(()))
+    return root, trips
+
+
+@settings(max_examples=400, deadline=None)
+@given(programs(), st.sampled_from([8, 8, 3, 2, 1]))
+def test_random_programs_have_no_race(program: tuple[Block, dict[int, int]], event_ids: int) -> None:
+    root, trips = program
+    plan = plan_sync(root, event_ids)
+    ids: dict[Any, int] = {}
+    for flag in plan.flags:
+        ids[flag.edge.pair] = ids.get(flag.edge.pair, 0) + flag.slots
+    assert all(n <= event_ids for n in ids.values())
+    Machine(trips, plan).run(root)

@@ -199,7 +199,7 @@ def _accumulator_fits(
         return False
     sides = [math.prod(op.extents[d] for d in dims if of[op.key][d] in whole) for dims in (roles.m, roles.n)]
     rows, columns = (-(-s // target.cube_m) * target.cube_m for s in sides)
-    k = target.cube_k_bytes
+    k = 4 * target.cube_m
     return (
         4 * rows * columns <= target.l0c
         and 2 * rows * k <= target.l0a

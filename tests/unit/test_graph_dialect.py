@@ -48,7 +48,8 @@ def test_docstring_example(op: type[GraphOp]):
             found = [inner for inner in module.walk() if isinstance(inner, op)]
             assert found, f"the example of {op.name} does not contain it"
             assert found[0].infer_type() == found[0].result.type
-            text = StringIO()
-            Printer(text).print_op(module)
-            again = Parser(context(), text.getvalue()).parse_module()
-            assert again.is_structurally_equivalent(module)
+            for generic in (False, True):
+                text = StringIO()
+                Printer(text, print_generic_format=generic).print_op(module)
+                again = Parser(context(), text.getvalue()).parse_module()
+                assert again.is_structurally_equivalent(module)

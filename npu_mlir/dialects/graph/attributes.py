@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.utils.str_enum import StrEnum
 
@@ -15,7 +16,7 @@ class Layout(StrEnum):
 
 
 @irdl_attr_definition
-class LayoutAttr(EnumAttribute[Layout]):
+class LayoutAttr(EnumAttribute[Layout], SpacedOpaqueSyntaxAttribute):
     """A dimension order, printed as `NHWC`."""
 
     name = "graph.layout"
@@ -32,7 +33,7 @@ class ReduceKind(StrEnum):
 
 
 @irdl_attr_definition
-class ReduceKindAttr(EnumAttribute[ReduceKind]):
+class ReduceKindAttr(EnumAttribute[ReduceKind], SpacedOpaqueSyntaxAttribute):
     """A kind of reduction, printed as `sum`."""
 
     name = "graph.reduce_kind"

@@ -120,7 +120,7 @@ class _Narrower:
             new = self._new_cast(op, target)
         else:
             operands = [self._as_type(value, target, op) for value in op.operands]
-            new = op if list(op.operands) == operands else _rebuilt(op, operands, target)
+            new = _rebuilt(op, operands, target) if any(map(_is_float, (*operands, op.result))) else op
         result = new.results[0] if isinstance(new, Operation) else new
         if new is not op:
             replace(op, insert_before(op, new) if isinstance(new, Operation) else new)
@@ -141,7 +141,7 @@ class _Narrower:
 
     def _as_type(self, value: SSAValue, target: Attribute, anchor: Operation) -> SSAValue:
         """A float value in the given type: a converted constant, what it was cast from, or a new cast."""
-        if element_of(value) not in (WIDE, NARROW) or element_of(value) == target:
+        if not _is_float(value) or element_of(value) == target:
             return value
         if isinstance(value.owner, CastOp) and element_of(value.owner.input) == target == WIDE:
             return value.owner.input
@@ -155,6 +155,10 @@ class _Narrower:
             return insert_before(anchor, CastOp(value, target))
         entry = getattr(value.owner, "entry_name", "constant")
         return insert_constant(anchor, self.store, in_type(array, numpy_dtype(target)), f"{entry}.{target}")
+
+
+def _is_float(value: SSAValue) -> bool:
+    return element_of(value) in (WIDE, NARROW)
 
 
 def in_type(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:

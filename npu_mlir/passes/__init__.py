@@ -25,6 +25,10 @@ PASSES: dict[str, str] = {
     "graph-layout": "npu_mlir.passes.graph.layout:SetLayout",
     # linalg
     "convert-graph-to-linalg": "npu_mlir.passes.linalg.convert_graph_to_linalg:ConvertGraphToLinalg",
+    "linalg-expand-math": "npu_mlir.passes.linalg.expand_math:ExpandMath",
+    "linalg-fold-unit-reshapes": "npu_mlir.passes.linalg.fold_unit_reshapes:FoldUnitReshapes",
+    "linalg-fuse-elementwise": "npu_mlir.passes.linalg.fuse_elementwise:FuseElementwise",
+    "linalg-generalize-named-ops": "npu_mlir.passes.linalg.generalize_named_ops:GeneralizeNamedOps",
     # tile
     "tile-form-kernels": "npu_mlir.passes.tile.form_kernels:FormKernels",
     "tile-choose-schedule": "npu_mlir.passes.tile.choose_schedule:ChooseSchedule",
@@ -36,6 +40,7 @@ PASSES: dict[str, str] = {
     # npu_isa
     "convert-tile-to-npu-isa": "npu_mlir.passes.npu_isa.convert_tile_to_npu_isa:ConvertTileToNpuIsa",
     "npu-isa-insert-sync": "npu_mlir.passes.npu_isa.insert_sync:InsertSync",
+    "npu-isa-cleanup": "npu_mlir.passes.npu_isa.cleanup:Cleanup",
 }
 """Every pass, by the name used in pipelines and flags."""
 

@@ -27,6 +27,8 @@ from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.interpreters.registry import elementwise_function
+from npu_mlir.simulator.errors import SimulationError, describe
+from npu_mlir.simulator.hazards import Hazards
 from npu_mlir.simulator.pipes import Clock
 from npu_mlir.targets.cost import cost_of
 from npu_mlir.targets.target import Target
@@ -55,33 +57,13 @@ _INFIX: dict[type[Operation], str] = {
 _PREDICATES = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
 
 
-class Checks:
-    """Called around every instruction of a checked run; see `npu_mlir.simulator.hazards`."""
-
-    def instruction(self, op: npu_isa.Instruction, bases: Sequence[str | None]) -> Callable[..., None]:
-        """What to call with the operands of each execution of `op`, followed by the bases of its addresses."""
-        raise NotImplementedError
-
-    def set_flag(self, op: npu_isa.SetFlagOp) -> Callable[[int], None]:
-        """What to call with the event id."""
-        raise NotImplementedError
-
-    def wait_flag(self, op: npu_isa.WaitFlagOp) -> Callable[[int], None]:
-        """What to call with the event id."""
-        raise NotImplementedError
-
-    def barrier(self) -> None:
-        """Called at a barrier."""
-        raise NotImplementedError
-
-
 @dataclass(frozen=True)
 class Mode:
     """What a generated function does."""
 
     values: bool
     time: bool
-    checks: Checks | None = None
+    checks: Hazards | None = None
 
 
 @dataclass
@@ -336,11 +318,20 @@ class _Generator:
             issue = self.bind("t", self.clock.pipes[op.PIPE].run)
             self.line(f"S = {issue}({self.now()}, {cost.occupancy}, {cost.latency}, {cost.head})")
         if self.mode.checks is not None:
-            bases = [self.values[self.bases[v]] if v in self.bases else None for v in op.operands]
+            bases = [self.base(op, v) for v in op.operands]
             check = self.bind("c", self.mode.checks.instruction(op, bases))
-            self.line(f"{check}({', '.join([*operands, *(b for b in bases if b is not None)])})")
+            starts = [self.values[base] for base in bases if base is not None]
+            self.line(f"{check}({', '.join([*operands, *starts])})")
         if self.mode.values:
             self.line(f"{self.bind('x', self.decode(op))}({', '.join(operands)})")
+
+    def base(self, op: Operation, value: SSAValue) -> SSAValue | None:
+        """The slot that an address lies in, None if the value is not an address."""
+        if not isinstance(value.type, npu_isa.AddrType):
+            return None
+        if value not in self.bases:
+            raise UserError("an address has to come from npu_isa.buffer, npu_isa.slot or npu_isa.at", loc=op)
+        return self.bases[value]
 
     def event(self, op: npu_isa.FlagInstruction) -> str:
         event = str(op.event.value.data)
@@ -394,8 +385,6 @@ def _timed_wait(clock: Clock, op: npu_isa.WaitFlagOp, src: Pipe, dst: Pipe) -> C
 
 def wait_without_set(op: npu_isa.WaitFlagOp, event: int) -> UserError:
     """The error for a wait that would never end."""
-    from npu_mlir.simulator.errors import SimulationError, describe
-
     src, dst = op.pipes
     message = f"{dst} waits for flag {event} of {src}, which no instruction before it sets: {describe(op)}"
     return SimulationError(message, loc=op)
@@ -403,6 +392,4 @@ def wait_without_set(op: npu_isa.WaitFlagOp, event: int) -> UserError:
 
 def over_budget(budget: int) -> None:
     """Stop a program that runs for too long."""
-    from npu_mlir.simulator.errors import SimulationError
-
     raise SimulationError(f"the kernel takes more than {budget} steps; does it end?")

@@ -18,7 +18,7 @@ from xdsl.ir import Operation
 
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
-from npu_mlir.dialects.npu_isa import CubeWork, Pipe
+from npu_mlir.dialects.npu_isa import BufferOp, CubeWork, Pipe
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import Interpreter, check_inputs
@@ -26,6 +26,8 @@ from npu_mlir.interpreters.npu_isa import DEFAULT_TARGET
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.registry import Results, Step
 from npu_mlir.simulator.codegen import Generated, Mode, generate
+from npu_mlir.simulator.errors import SimulationError
+from npu_mlir.simulator.hazards import Hazards
 from npu_mlir.simulator.pipes import Clock
 from npu_mlir.simulator.values import Decoder
 from npu_mlir.targets.cost import padded_macs
@@ -127,7 +129,7 @@ class _Host(Interpreter):
             if isinstance(op, tile.LaunchOp) and op.result_offsets is not None:
                 for offset, type_ in zip(_offsets(op), op.result_types, strict=True):
                     size = max(size, offset + _bytes(type_))
-        return np.full(size, 0xFF, np.uint8)
+        return np.empty(size, np.uint8)
 
     def program(self, launch: tile.LaunchOp) -> KernelProgram:
         """The program of the kernel that is launched."""
@@ -145,7 +147,12 @@ class _Host(Interpreter):
 
         def launch(args: Results) -> Results:
             outputs = self._results(op)
-            program.launch([np.ascontiguousarray(a) for a in args], outputs)
+            inputs = [np.ascontiguousarray(a) for a in args]
+            if any(np.may_share_memory(a, b) for a in inputs for b in outputs):
+                raise SimulationError("a result lies where an operand of its launch is still needed", loc=op)
+            for output in outputs:
+                output.view(np.uint8).fill(0xFF)
+            program.launch(inputs, outputs)
             return tuple(outputs)
 
         return launch
@@ -156,10 +163,9 @@ class _Host(Interpreter):
         for i, type_ in enumerate(op.result_types):
             size = _bytes(type_)
             if offsets is None:
-                memory = np.full(size, 0xFF, np.uint8)
+                memory = np.empty(size, np.uint8)
             else:
                 memory = self.arena[offsets[i] : offsets[i] + size]
-                memory[:] = 0xFF
             results.append(memory.view(numpy_dtype(type_)).reshape(static_shape(type_)))
         return results
 
@@ -187,6 +193,7 @@ class KernelProgram:
         self.stats = KernelStats(kernel.sym_name.data, loc.data if isinstance(loc, StringAttr) else "")
         self.once: KernelStats | None = None
         self._repeat: Generated | None = None
+        check_capacity(kernel, host.target)
 
     def launch(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
         """Run the kernel once on GM arrays; the first launch finds its cycles."""
@@ -211,8 +218,11 @@ class KernelProgram:
     def _first(self, arguments: Sequence[Any], values: bool) -> KernelStats:
         target = self.host.target
         clock = Clock(target)
-        generated = self._generate(Mode(values, time=True), clock)
+        checks = Hazards(self.kernel, target) if self.host.check else None
+        generated = self._generate(Mode(values, time=True, checks=checks), clock)
         now, executions = generated.run(arguments, self.host.budget)
+        if checks is not None:
+            checks.end()
         stats = KernelStats(self.stats.name, self.stats.loc, launches=1)
         stats.cycles = clock.idle(now) + target.latencies["launch"]
         stats.pipe_busy = clock.busy()
@@ -232,6 +242,19 @@ class KernelProgram:
         total.padded_macs += launch.padded_macs
         for pipe, cycles in launch.pipe_busy.items():
             total.pipe_busy[pipe] = total.pipe_busy.get(pipe, 0) + cycles
+
+
+def check_capacity(kernel: tile.KernelOp, target: Target) -> None:
+    """Raise unless every buffer of the kernel lies inside its memory."""
+    for op in kernel.walk():
+        if isinstance(op, BufferOp):
+            space = op.result.type.space.data
+            end = op.address.value.data + op.bytes.value.data * op.slots.value.data
+            if end > target.capacity(space):
+                raise SimulationError(
+                    f"the buffer ends at byte {end} of {space}, which has {target.capacity(space)} on {target.name}",
+                    loc=op,
+                )
 
 
 def _macs(work: CubeWork) -> int:

@@ -12,19 +12,17 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute
 
-from npu_mlir.analysis.affine_maps import python_expression
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa.base import ints
-from npu_mlir.dialects.npu_isa.movement import dim_coefficients
 from npu_mlir.dialects.tile import Space
 from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.dtypes import numpy_dtype
 from npu_mlir.interpreters.npu_isa import accumulator_type
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.npu_isa.functions import BINARY, COMPARE, REDUCE, UNARY, compute_type, convert
+from npu_mlir.simulator.gm_box import GmBox
 
 Run = Callable[..., None]
 """An instruction: its operands are addresses, GM arrays, indices, and the condition of an mmad."""
@@ -103,74 +101,6 @@ def _cached(prepare: Callable[..., Thunk]) -> Run:
 
 
 # ---- GM --------------------------------------------------------------------------------------------------------------
-
-
-class GmBox:
-    """Which elements of a GM array an instruction touches."""
-
-    def __init__(self, op: npu_isa.GmLoad | npu_isa.GmStore):
-        type_ = op.gm_type
-        assert isinstance(type_, MemRefType)
-        self.shape = ints(op.shape)
-        self.extents = type_.get_shape()
-        self.dtype = numpy_dtype(type_)
-        used = dim_coefficients(op.map, len(op.indices))
-        self.dims = [next(iter(u), None) for u in used]
-        self.steps = [next(iter(u.values()), 1) for u in used]
-        pitch = [prod(self.extents[j + 1 :]) * self.dtype.itemsize for j in range(len(self.extents))]
-        self.pitch = pitch
-        self.strides = [0] * len(self.shape)
-        for dim, step, bytes_ in zip(self.dims, self.steps, pitch):
-            if dim is not None:
-                self.strides[dim] += step * bytes_
-        # The largest origin at which the whole box is inside.
-        self.last = [
-            n - 1 - (0 if d is None else (self.shape[d] - 1) * s)
-            for n, d, s in zip(self.extents, self.dims, self.steps)
-        ]
-        names = [f"i{i}" for i in range(len(op.indices))]
-        zeros = ["0"] * len(self.shape)
-        coordinates = [python_expression(e, [*names, *zeros]) for e in op.map.data.results]
-        self.origin: Callable[..., tuple[int, ...]] = eval(
-            f"lambda {', '.join(names)}: ({''.join(c + ', ' for c in coordinates)})"
-        )
-
-    def window(self, origin: Sequence[int]) -> tuple[tuple[int, ...], tuple[slice, ...]] | None:
-        """The part of the iteration space that lies inside: its first point and slices, None if nothing does."""
-        first, stop = [0] * len(self.shape), list(self.shape)
-        for start, extent, dim, step in zip(origin, self.extents, self.dims, self.steps):
-            if dim is None:
-                if not 0 <= start < extent:
-                    return None
-                continue
-            first[dim] = max(first[dim], -(start // step))
-            stop[dim] = min(stop[dim], (extent - 1 - start) // step + 1)
-        if any(b <= a for a, b in zip(first, stop)):
-            return None
-        return tuple(first), tuple(slice(a, b) for a, b in zip(first, stop))
-
-    def inside(self, origin: Sequence[int]) -> bool:
-        """Whether every element lies inside."""
-        return all(0 <= start <= last for start, last in zip(origin, self.last))
-
-    def view(
-        self, array: np.ndarray, origin: Sequence[int], first: Sequence[int], shape: Sequence[int]
-    ) -> np.ndarray:
-        """The elements of the array from the point `first` of the iteration space on."""
-        offset = sum(start * pitch for start, pitch in zip(origin, self.pitch))
-        offset += sum(at * stride for at, stride in zip(first, self.strides))
-        return np.ndarray(shape, self.dtype, array.data, offset, self.strides)  # pyright: ignore[reportArgumentType]
-
-    def parts(
-        self, array: np.ndarray, origin: Sequence[int], tile: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        """The elements of the array and those of the tile that correspond, None if there are none."""
-        window = self.window(origin)
-        if window is None:
-            return None
-        first, slices = window
-        part = tile[slices]
-        return self.view(array, origin, first, part.shape), part
 
 
 def _gm_load(core: Core, op: npu_isa.GmLoad) -> Run:

@@ -1,0 +1,334 @@
+"""What is wrong with a program although its values come out right in program order.
+
+- A race: two accesses of different pipes to the same bytes, one of them a write, that no flag or barrier orders. Each
+  pipe has a vector clock: how many entries of every other pipe are known to be complete before its next one. A set
+  copies the clock of its pipe, the wait merges the copy. Memory has an `Access` per operand of an instruction and
+  address, with the number of its last execution, and a list of the accesses of other pipes that it can conflict with,
+  found when either is first seen. The last one of each suffices, as pipes are in order.
+- A flag that is waited for and not set, set again while pending or possibly before the last wait consumed it, or left
+  pending at the end.
+- A read of bytes that nothing wrote (see `written`), results of which elements are never written.
+- An access outside of its slot.
+
+All is independent of data and time. GM operands are in `gm_hazards`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from npu_mlir.diagnostics import Note
+from npu_mlir.dialects import npu_isa, tile
+from npu_mlir.dialects.npu_isa import Extent
+from npu_mlir.dialects.npu_isa.base import ints
+from npu_mlir.dialects.tile import Space, element_bytes
+from npu_mlir.simulator.errors import SimulationError, describe
+from npu_mlir.simulator.extents import overlap
+from npu_mlir.simulator.gm_hazards import GmMemory
+from npu_mlir.simulator.pipes import EXECUTING
+from npu_mlir.simulator.written import Slot, spread
+from npu_mlir.targets.target import Target
+
+NUMBER = {pipe: i for i, pipe in enumerate(EXECUTING)}
+Check = Callable[..., None]
+
+
+class Access:
+    """An operand of an instruction at one address."""
+
+    __slots__ = ("address", "bytes", "clean", "conflicts", "extent", "last", "op", "pipe", "slot", "write")
+
+    def __init__(self, op: npu_isa.Instruction, write: bool, address: int, extent: Extent, slot: Slot):
+        self.op = op
+        self.pipe = NUMBER[op.PIPE]
+        self.write = write
+        self.address = address
+        self.extent = extent
+        self.slot = slot
+        self.bytes = slot.view(address, extent)
+        self.clean = -1
+        """The version of the slot for which all bytes were seen to be written."""
+        self.last = 0
+        """The number of the pipe's entry that made this access last."""
+        self.conflicts: list[Access] = []
+
+
+@dataclass
+class Operand:
+    """An on-chip operand: where its address and the start of its slot stand among the arguments of a check."""
+
+    op: npu_isa.Instruction
+    address: int
+    base: int
+    buffer: npu_isa.BufferOp
+    write: bool
+    extent: Extent
+    accesses: dict[int, Access]
+
+
+class Hazards:
+    """The checks of one run of a kernel."""
+
+    def __init__(self, kernel: tile.KernelOp, target: Target):
+        self.target = target
+        self.clocks = [[0] * len(EXECUTING) for _ in EXECUTING]
+        self.issued = [0] * len(EXECUTING)
+        self.pending: dict[tuple[int, int, int], tuple[list[int], Operation]] = {}
+        self.consumed: dict[tuple[int, int, int], tuple[int, Operation]] = {}
+        self.accesses: dict[Space, list[Access]] = {space: [] for space in Space}
+        self.slots: dict[tuple[npu_isa.BufferOp, int], Slot] = {}
+        self.gm = GmMemory(kernel, self.clocks)
+
+    # ---- instructions
+
+    def instruction(self, op: npu_isa.Instruction, bases: Sequence[SSAValue | None]) -> Check:
+        """What to call with the operands of each execution of `op`, followed by the base of each address among them."""
+        operands = self._operands(op, bases)
+        pipe = NUMBER[op.PIPE]
+        clock, issued = self.clocks[pipe], self.issued
+        reads = [o for o in operands if not o.write]
+        writes = [o for o in operands if o.write]
+        gm = self.gm.instruction(op)
+        optional = _optional_read(op)
+
+        def check(*args: int) -> None:
+            number = issued[pipe] = issued[pipe] + 1
+            poisoned = False
+            for operand in reads:
+                access = operand.accesses.get(args[operand.address])
+                if access is None:
+                    access = self._first(operand, args)
+                for other in access.conflicts:
+                    if other.last > clock[other.pipe]:
+                        _race(other, access)
+                access.last = number
+                if access.clean != access.slot.version:
+                    if access.bytes.all():
+                        access.clean = access.slot.version
+                    elif optional is None or operand is not reads[-1] or not args[optional]:
+                        poisoned = True
+            for operand in writes:
+                access = operand.accesses.get(args[operand.address])
+                if access is None:
+                    access = self._first(operand, args)
+                for other in access.conflicts:
+                    if other.last > clock[other.pipe]:
+                        _race(other, access)
+                access.last = number
+                if access.clean != access.slot.version and not poisoned:
+                    access.bytes[...] = True
+                    access.clean = access.slot.version
+            if poisoned:
+                self._poison(op, reads, writes, args)
+            if gm is not None:
+                gm(number, args)
+
+        return check
+
+    def _operands(self, op: npu_isa.Instruction, bases: Sequence[SSAValue | None]) -> list[Operand]:
+        position = {value: i for i, value in enumerate(op.operands)}
+        # The bases stand behind the operands, one for each operand that has one.
+        base_position: dict[int, int] = {}
+        for i, base in enumerate(bases):
+            if base is not None:
+                base_position[i] = len(op.operands) + len(base_position)
+        result: list[Operand] = []
+        for access in op.accesses(self.target.cube_m):
+            if access.extent is None:
+                continue
+            i = position[access.operand]
+            base = bases[i]
+            assert base is not None
+            buffer = _buffer_of(base)
+            result.append(Operand(op, i, base_position[i], buffer, access.write, access.extent, {}))
+        return result
+
+    def _first(self, operand: Operand, args: Sequence[int]) -> Access:
+        """The access of an operand at an address that has not been seen so far."""
+        address, base = args[operand.address], args[operand.base]
+        size = operand.buffer.bytes.value.data
+        if address < base or address + operand.extent.end > base + size:
+            _outside(operand, address - base, size)
+        slot = self.slots.setdefault((operand.buffer, base), Slot(base, size))
+        access = Access(operand.op, operand.write, address, operand.extent, slot)
+        operand.accesses[address] = access
+        space = operand.buffer.result.type.space.data
+        for other in self.accesses[space]:
+            if other.pipe == access.pipe or not (other.write or access.write):
+                continue
+            if overlap(address, operand.extent, other.address, other.extent):
+                access.conflicts.append(other)
+                other.conflicts.append(access)
+        self.accesses[space].append(access)
+        return access
+
+    def _poison(
+        self, op: npu_isa.Instruction, reads: list[Operand], writes: list[Operand], args: Sequence[int]
+    ) -> None:
+        """Hand poison on from the sources to the destination, or raise where that is not possible."""
+        unwritten = [o for o in reads if not o.accesses[args[o.address]].bytes.all()]
+        if isinstance(op, npu_isa.GmStore):
+            access = unwritten[0].accesses[args[unwritten[0].address]]
+            size = op.source_element_bytes()
+            elements = access.slot.elements(access.address, ints(op.shape), ints(op.strides), size)
+            if self.gm.stores_all_of(op, args, elements):
+                return
+        if not _hands_on(op):
+            _unwritten(unwritten[0], args)
+        blocks = [_elements(o, args) for o in (*reads, *writes)]
+        target = writes[0].accesses[args[writes[0].address]]
+        if not spread(blocks[-1], blocks[:-1]):
+            target.slot.version += 1
+
+    # ---- flags
+
+    def set_flag(self, op: npu_isa.SetFlagOp) -> Check:
+        """What to call with the event id."""
+        src, dst = (NUMBER[pipe] for pipe in op.pipes)
+
+        def check(event: int) -> None:
+            self._check_event(op, event)
+            key = (src, dst, event)
+            if key in self.pending:
+                _flag_error(op, event, "set while it is still pending", self.pending[key][1])
+            consumed = self.consumed.get(key)
+            if consumed is not None and consumed[0] > self.clocks[src][dst]:
+                _flag_error(op, event, "set again while the last wait may not have consumed it", consumed[1])
+            clock = list(self.clocks[src])
+            clock[src] = self.issued[src]
+            self.pending[key] = (clock, op)
+
+        return check
+
+    def wait_flag(self, op: npu_isa.WaitFlagOp) -> Check:
+        """What to call with the event id."""
+        src, dst = (NUMBER[pipe] for pipe in op.pipes)
+        clock = self.clocks[dst]
+
+        def check(event: int) -> None:
+            self._check_event(op, event)
+            pending = self.pending.pop((src, dst, event), None)
+            if pending is None:
+                raise SimulationError(
+                    f"{op.pipes[1]} waits for flag {event} of {op.pipes[0]}, which nothing before sets: "
+                    f"{describe(op)}",
+                    loc=op,
+                )
+            for i, known in enumerate(pending[0]):
+                if known > clock[i]:
+                    clock[i] = known
+            self.issued[dst] += 1
+            self.consumed[src, dst, event] = (self.issued[dst], op)
+
+        return check
+
+    def _check_event(self, op: npu_isa.FlagInstruction, event: int) -> None:
+        if event >= self.target.event_ids:
+            raise SimulationError(
+                f"{self.target.name} has {self.target.event_ids} event ids per pair of pipes, not {event}: "
+                f"{describe(op)}",
+                loc=op,
+            )
+
+    def barrier(self) -> None:
+        """Everything issued so far is complete."""
+        for clock in self.clocks:
+            clock[:] = self.issued
+
+    def end(self) -> None:
+        """The kernel is over: no flag may be pending, every element of the results is written."""
+        for (src, dst, event), (_, op) in self.pending.items():
+            raise SimulationError(
+                f"flag {event} from {EXECUTING[src]} to {EXECUTING[dst]} is still set at the end of the "
+                f"kernel: {describe(op)}",
+                loc=op,
+            )
+        self.gm.end()
+
+
+def _optional_read(op: npu_isa.Instruction) -> int | None:
+    """The operand number of the condition under which an mmad does not read its accumulator."""
+    if isinstance(op, npu_isa.MmadOp) and op.init is not None:
+        return list(op.operands).index(op.init)
+    return None
+
+
+def _buffer_of(base: SSAValue) -> npu_isa.BufferOp:
+    owner = base.owner
+    if isinstance(owner, npu_isa.SlotOp):
+        owner = owner.buffer.owner
+    assert isinstance(owner, npu_isa.BufferOp)
+    return owner
+
+
+_HANDS_ON = (npu_isa.VUnaryOp, npu_isa.VBinaryOp, npu_isa.VCmpOp, npu_isa.VSelectOp, npu_isa.VCastOp)
+
+
+def _hands_on(op: npu_isa.Instruction) -> bool:
+    return isinstance(op, (*_HANDS_ON, npu_isa.FixpipeUbOp))
+
+
+def _elements(operand: Operand, args: Sequence[int]) -> np.ndarray:
+    """The state of the bytes of each element of an operand, over the iteration space of its instruction."""
+    op, access = operand.op, operand.accesses[args[operand.address]]
+    if isinstance(op, npu_isa.FixpipeUbOp):
+        strides = ints(op.dest_strides if operand.write else op.source_strides)
+        size = element_bytes(op.element)
+        return access.slot.elements(access.address, ints(op.shape), strides, size)
+    assert isinstance(op, npu_isa.VectorInstruction)
+    number = operand.address
+    size = element_bytes(op.types.data[number])
+    return access.slot.elements(access.address, ints(op.shape), op.operand_strides[number], size)
+
+
+def _race(first: Access, second: Access) -> NoReturn:
+    src, dst = EXECUTING[first.pipe], EXECUTING[second.pipe]
+    verbs = {(True, False): "is read", (False, True): "is overwritten", (True, True): "is written again"}
+    what = "written" if first.write else "read"
+    raise SimulationError(
+        f"race between {src} and {dst}: memory that {src} {'writes' if first.write else 'reads'} "
+        f"{verbs[first.write, second.write]} by {dst}, which no flag orders behind it: {describe(second.op)}",
+        loc=second.op,
+        notes=[
+            Note(f"{what} by {describe(first.op)}", first.op),
+            f"missing: set_flag [{src}, {dst}, ...] behind the first, wait_flag [{src}, {dst}, ...] before the second",
+        ],
+    )
+
+
+def _outside(operand: Operand, offset: int, size: int) -> NoReturn:
+    raise SimulationError(
+        f"{'writes' if operand.write else 'reads'} bytes {offset} to {offset + operand.extent.end} of a buffer "
+        f"whose slots have {size}: {describe(operand.op)}",
+        loc=operand.op,
+        notes=[Note("the buffer", operand.buffer)],
+    )
+
+
+def _unwritten(operand: Operand, args: Sequence[int]) -> NoReturn:
+    access = operand.accesses[args[operand.address]]
+    missing = int(access.bytes.size - np.count_nonzero(access.bytes))
+    raise SimulationError(
+        f"reads {missing} bytes that no instruction wrote: {describe(operand.op)}",
+        loc=operand.op,
+        notes=[
+            Note(
+                f"the buffer; the read begins at its byte {access.address - access.slot.start}",
+                operand.buffer,
+            )
+        ],
+    )
+
+
+def _flag_error(op: npu_isa.FlagInstruction, event: int, what: str, other: Operation) -> NoReturn:
+    src, dst = op.pipes
+    raise SimulationError(
+        f"flag {event} from {src} to {dst} is {what}: {describe(op)}",
+        loc=op,
+        notes=[Note(describe(other), other)],
+    )

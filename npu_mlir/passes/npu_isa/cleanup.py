@@ -92,7 +92,7 @@ class _Scalars:
         known = self._known.get(key)
         if known is not None:
             op.results[0].replace_all_uses_with(known)
-            op.erase()
+            block.erase_op(op)
             return
         self._known[key] = op.results[0]
         if isinstance(op, arith.ConstantOp):

@@ -26,7 +26,7 @@ that carry buffers.
 from __future__ import annotations
 
 from xdsl.context import Context
-from xdsl.dialects import linalg
+from xdsl.dialects import linalg, memref
 from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
@@ -60,8 +60,18 @@ def lower_kernel(kernel: tile.KernelOp, target: Target) -> None:
         if _lower_op(ctx, op, accumulators):
             old.append(op)
     for op in reversed(old):
-        op.detach()
-        op.erase()
+        _erase_with_windows(op)
+
+
+def _erase_with_windows(op: Operation) -> None:
+    """Erase an op that was lowered, and the operands that only said how large its window is."""
+    owners = [value.owner for value in op.operands]
+    op.detach()
+    op.erase()
+    for owner in owners:
+        if isinstance(owner, memref.AllocOp) and owner.parent is not None and not any(owner.memref.uses):
+            owner.detach()
+            owner.erase()
 
 
 def _lower_op(ctx: KernelContext, op: Operation, accumulators: cube.Accumulators) -> bool:

@@ -248,7 +248,12 @@ class Builder:
 
     def fill(self, value: float, shape: Shape, element: Attribute) -> SSAValue:
         """A new tensor with every element set."""
-        scalar, out = self.constant(value, element), self.empty(shape, element)
+        return self.fill_with(self.constant(value, element), shape)
+
+    def fill_with(self, scalar: SSAValue, shape: Shape) -> SSAValue:
+        """A new tensor with every element set to a scalar value."""
+        element = scalar.type
+        out = self.empty(shape, element)
         block = Block(arg_types=[element, element])
         block.add_op(YieldOp.create(operands=[block.args[0]]))
         return self.add(
@@ -305,10 +310,11 @@ class Builder:
         return self.generic([value], start, maps, len(shape), axes, lambda body: build(body, *body.args))
 
     def reshape(self, value: SSAValue, shape: Shape) -> SSAValue:
-        """The elements in row-major order under another shape, by at most one collapse and one expand; reshapes
-        that produced `value` are seen through."""
-        while isinstance(value.owner, tensor.CollapseShapeOp | tensor.ExpandShapeOp):
-            value = value.owner.operands[0]
+        """The elements in row-major order under another shape, by at most one collapse and one expand.
+
+        Reshapes that produced `value` are seen through when what is left only adds or drops unit dims.
+        """
+        value = _seen_through(value, shape)
         source = shape_of(value)
         if source == shape:
             return value
@@ -368,6 +374,21 @@ def segments(*sizes: int) -> DenseArrayBase[Any]:
     return DenseArrayBase.from_list(i32, sizes)
 
 
+def without_units(shape: Shape) -> Shape:
+    """The shape without dims of size 1."""
+    return tuple(n for n in shape if n != 1)
+
+
+def _seen_through(value: SSAValue, shape: Shape) -> SSAValue:
+    """The earliest value that `value` is a reshape of and that differs from `shape` by unit dims at most."""
+    best = value
+    while isinstance(value.owner, tensor.CollapseShapeOp | tensor.ExpandShapeOp):
+        value = value.owner.operands[0]
+        if without_units(shape_of(value)) == without_units(shape):
+            best = value
+    return best
+
+
 def _reassociation(groups: Sequence[Sequence[int]]) -> ArrayAttr[Any]:
     return ArrayAttr([ArrayAttr([IntegerAttr(d, i64) for d in group]) for group in groups])
 
@@ -380,11 +401,12 @@ def make_generic(
     reductions: Sequence[int],
     block: Block,
 ) -> GenericOp:
-    """A `linalg.generic` on tensors around a finished body."""
+    """A `linalg.generic` around a finished body; its results are its outputs that are tensors."""
     key = tuple(tuple(results) for results in maps)
+    outputs = operands[len(operands) - num_outputs :]
     return GenericOp.create(
         operands=operands,
-        result_types=[v.type for v in operands[len(operands) - num_outputs :]],
+        result_types=[v.type for v in outputs if isinstance(v.type, TensorType)],
         properties={
             "indexing_maps": _maps_attr(num_dims, key),
             "iterator_types": _iterators_attr(num_dims, frozenset(reductions)),

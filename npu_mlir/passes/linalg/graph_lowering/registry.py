@@ -62,19 +62,20 @@ def elementwise(
 ) -> SSAValue:
     """A generic that applies `build(body, *values)` at every position of `shape`, to which the inputs broadcast.
 
-    Constants with one value become constants of the body. With `wide`, narrow floats are computed in f32. What
-    `build` returns is converted to `element`.
+    Constants with one value become constants of the body; an operand that is given twice is read once. With
+    `wide`, narrow floats are computed in f32. What `build` returns is converted to `element`.
     """
-    scalars = [scalar_of(value) for value in inputs]
-    projected = [project(b, v, shape) for v, s in zip(inputs, scalars, strict=True) if s is None]
+    scalars = {value: scalar_of(value) for value in inputs}
+    tensors = [value for value, scalar in scalars.items() if scalar is None]
+    projected = [project(b, value, shape) for value in tensors]
     maps: list[Map] = [dims for _, dims in projected]
 
     def fill(body: Body, *args: SSAValue) -> SSAValue:
-        rest = iter(args)
-        values = [
-            body.constant(s, element_of(v)) if s is not None else next(rest)
-            for v, s in zip(inputs, scalars, strict=True)
-        ]
+        known = dict(zip(tensors, args, strict=True))
+        for value, scalar in scalars.items():
+            if scalar is not None:
+                known[value] = body.constant(scalar, element_of(value))
+        values = [known[value] for value in inputs]
         if wide:
             values = [body.cast(v, widened(v.type)) for v in values]
         return body.cast(build(body, *values), element)

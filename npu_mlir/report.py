@@ -16,6 +16,8 @@ from npu_mlir.files import write_atomically
 from npu_mlir.targets.target import Target, get_target
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from npu_mlir.api import Program
     from npu_mlir.simulator import SimulationResult
 
@@ -112,35 +114,44 @@ def write_report(report: Report, path: str) -> None:
 def print_report(report: Report) -> None:
     """Print a report as tables on standard output."""
     from rich.console import Console
-    from rich.table import Table
 
-    console = Console(highlight=False, soft_wrap=False)
+    console = Console(highlight=False)
+    console.print(_title(report))
     if report.kernels:
-        table = Table("kernel", title=_title(report), title_justify="left")
-        table.add_column("graph ops", overflow="fold")
-        for column in ("instructions", "cycles", "MAC util."):
-            table.add_column(column, justify="right")
-        for row in report.kernels:
-            table.add_row(
-                row.name, row.graph_ops, *_figures(row.instructions, row.cycles, row.mac_utilisation)
-            )
-        table.add_section()
-        table.add_row("total", "", *_figures(report.instructions, report.cycles, report.mac_utilisation))
-        console.print(table)
-    table = Table("output", "shape", title=None if report.kernels else _title(report), title_justify="left")
-    for column in ("max |a-b|", "max |a-b|/(atol+rtol|b|)") if report.agrees is not None else ():
-        table.add_column(column, justify="right")
-    for output in report.outputs:
-        errors = (
-            []
-            if output.largest_error is None
-            else [f"{output.largest_error:.3g}", f"{output.worst_ratio:.3g}"]
-        )
-        table.add_row(output.name, f"{'x'.join(map(str, output.shape))} {output.dtype}", *errors)
-    console.print(table)
+        console.print(_kernel_table(report))
+    console.print(_output_table(report))
     if report.agrees is not None:
         verdict = "agree with" if report.agrees else "DIFFER from"
         console.print(f"The outputs {verdict} the reference (a ratio of at most 1 agrees).")
+
+
+def _kernel_table(report: Report) -> Table:
+    from rich.table import Table
+
+    table = Table("kernel")
+    table.add_column("graph ops", overflow="fold")
+    for column in ("launches", "instructions", "cycles", "MAC util."):
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in report.kernels:
+        figures = _figures(row.launches, row.instructions, row.cycles, row.mac_utilisation)
+        table.add_row(row.name, row.graph_ops.replace("+", " + "), *figures)
+    table.add_section()
+    launches = sum(row.launches for row in report.kernels)
+    totals = _figures(launches, report.instructions or 0, report.cycles or 0, report.mac_utilisation or 0.0)
+    table.add_row("total", "", *totals)
+    return table
+
+
+def _output_table(report: Report) -> Table:
+    from rich.table import Table
+
+    table = Table("output", "shape")
+    for column in ("max |a-b|", "max |a-b|/(atol+rtol|b|)") if report.agrees is not None else ():
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in report.outputs:
+        errors = [f"{x:.3g}" for x in (row.largest_error, row.worst_ratio) if x is not None]
+        table.add_row(row.name, f"{'x'.join(map(str, row.shape))} {row.dtype}", *errors)
+    return table
 
 
 def _title(report: Report) -> str:
@@ -150,9 +161,9 @@ def _title(report: Report) -> str:
     return ", ".join(parts)
 
 
-def _figures(instructions: int | None, cycles: int | None, utilisation: float | None) -> list[str]:
-    share = "" if not utilisation else f"{100 * utilisation:.1f} %"
-    return [f"{instructions or 0:,}", f"{cycles or 0:,}", share]
+def _figures(launches: int, instructions: int, cycles: int, utilisation: float) -> list[str]:
+    share = f"{100 * utilisation:.1f} %" if utilisation else ""
+    return [f"{launches:,}", f"{instructions:,}", f"{cycles:,}", share]
 
 
 def _output_row(name: str, value: np.ndarray, comparison: Comparison | None) -> OutputRow:

@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import (
     SymbolNameConstraint,
     SymbolRefAttr,
     TensorType,
+    UnitAttr,
     i64,
 )
 from xdsl.ir import (
@@ -101,14 +102,16 @@ class SpaceAttr(Data[Space]):
 
 @irdl_attr_definition
 class ScheduleAttr(ParametrizedAttribute):
-    """How a kernel is tiled: `#tile.schedule<{tile = [64, 128], k_l1 = [256], ...}>`.
+    """How a kernel is tiled: `#tile.schedule<{tile = array<i64: 64, 128>, ...}>`.
 
     The entries, written by `tile-choose-schedule` (or by hand) and obeyed by `tile-apply-schedule`:
 
-    - `tile`: size of one tile along every parallel dimension class, in class order; 0 keeps the dimension whole;
-    - `order`: the parallel classes from the outermost loop to the innermost;
-    - `k_l1`, `k_l0`: chunk of every reduction class that is brought to L1, and to L0 (or UB for a vector reduction);
-    - `epilogue`: size along every parallel class of the piece of an accumulator that passes through UB at once;
+    - `tile`: for every dimension class of the kernel, the size of one tile in the outer loops (parallel classes) or of
+      one chunk brought on chip (reductions: to L1 for a contraction, to UB for the vector unit);
+    - `inner`: for every class, the size of a chunk of K in L0, and of the piece of an accumulator that passes through
+      UB at once; it divides `tile`;
+    - `order`: the tiled parallel classes from the outermost loop to the innermost;
+    - `direct`: a unit attribute: results leave L0C for GM without passing through UB, cast on the way if need be;
     - `slots`: number of ping-pong copies of the buffers of each space.
     """
 
@@ -138,10 +141,17 @@ class ScheduleAttr(ParametrizedAttribute):
             return {}
         return {k: v.value.data for k, v in value.data.items() if isinstance(v, IntegerAttr)}
 
+    @property
+    def direct(self) -> bool:
+        """Whether results go from L0C to GM directly."""
+        return "direct" in self.entries.data
+
     @staticmethod
-    def of(slots: Mapping[str, int], **sizes: Iterable[int]) -> ScheduleAttr:
+    def of(slots: Mapping[str, int], *, direct: bool = False, **sizes: Iterable[int]) -> ScheduleAttr:
         """Build a schedule from plain integers."""
         entries: dict[str, Attribute] = {k: DenseArrayBase.from_list(i64, list(v)) for k, v in sizes.items()}
+        if direct:
+            entries["direct"] = UnitAttr()
         entries["slots"] = DictionaryAttr({k: IntegerAttr(v, i64) for k, v in slots.items()})
         return ScheduleAttr(DictionaryAttr(entries))
 

@@ -64,7 +64,7 @@ from npu_mlir.analysis.dims import Classes, Compute, Contraction, Kind, contract
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place
-from npu_mlir.passes.tile.compute import init_of, is_window
+from npu_mlir.passes.tile.compute import CASTS, body_ops, init_of, is_window
 from npu_mlir.passes.tile.kernel import Kernel, read_kernel
 
 Tensor = TensorType[Attribute]
@@ -87,7 +87,7 @@ def apply_schedule(op: tile.KernelOp) -> None:
     assert op.schedule is not None
     sizes = {key: op.schedule.sizes(key) for key in ("tile", "inner", "order")}
     _check_schedule(op, kernel.classes, sizes)
-    tiled = _Tiler(kernel, sizes["tile"], sizes["inner"], sizes["order"]).run()
+    tiled = _Tiler(kernel, sizes["tile"], sizes["inner"], sizes["order"], op.schedule.direct).run()
     op.body.detach_block(op.body.block)
     op.body.add_block(tiled)
 
@@ -140,10 +140,12 @@ class _Frame:
 class _Tiler:
     """Generates the tiled body of one kernel."""
 
-    def __init__(self, kernel: Kernel, tile_: Sequence[int], inner: Sequence[int], order: Sequence[int]):
+    def __init__(
+        self, kernel: Kernel, tile_: Sequence[int], inner: Sequence[int], order: Sequence[int], direct: bool
+    ):
         self.kernel = kernel
         self.classes = kernel.classes
-        self.tile, self.inner = tile_, inner
+        self.tile, self.inner, self.direct = tile_, inner, direct
         self.order = [c for c in order if tile_[c] < self.classes.classes[c].extent]
         self.block = Block(arg_types=[a.type for a in kernel.op.body.block.args])
         for new, old in zip(self.block.args, kernel.op.body.block.args, strict=True):
@@ -164,8 +166,8 @@ class _Tiler:
             pieces: list[int] = []
             if contraction is not None:
                 self._accumulator(contraction)
-                dims = self.classes.of[contraction.key]
-                pieces = [dims[d] for d in contraction.result if self.inner[dims[d]] < self.tile[dims[d]]]
+                dims = [self.classes.of[contraction.key][d] for d in contraction.result]
+                pieces = [c for c in dims if self.inner[c] < self.tile[c] and not self.direct]
             with self._loops(pieces, lambda c: (self.tile[c], self.inner[c])):
                 for store in self.kernel.stores:
                     self._store(store)
@@ -262,8 +264,27 @@ class _Tiler:
             self.here.emit(tile.StoreOp(value, self._gm(store.dest), indices, map_))
 
     def _stored(self, compute: Compute) -> tuple[SSAValue, list[int]]:
-        """The tile to store and, for each of its dims, which dim of the result it is."""
-        return self._value(compute), list(range(len(compute.result)))
+        """The tile to store and, for each of its dims, which dim of the result it is.
+
+        With `direct`, that is the accumulator itself: the fixpipe casts it on its way to GM.
+        """
+        if not self.direct:
+            return self._value(compute), list(range(len(compute.result)))
+        contraction = self._contraction_of(compute)
+        roles = self._roles(contraction)
+        dims = [self.classes.of[compute.key][d] for d in compute.result]
+        return self._accumulator_of(contraction), [dims.index(c) for c in (*roles.m, *roles.n)]
+
+    def _contraction_of(self, compute: Compute) -> Compute:
+        """The contraction that a result is, possibly cast."""
+        while not compute.contraction:
+            generic = cast("linalg.GenericOp", compute.key)
+            ops = body_ops(generic)
+            producer = generic.inputs[0].owner if len(generic.inputs) == 1 else None
+            if not isinstance(producer, linalg.GenericOp) or len(ops) != 1 or not isinstance(ops[0], CASTS):
+                raise UserError("only a cast can be done on the way from L0C to GM", loc=self.kernel.op)
+            compute = self.kernel.computes[producer]
+        return compute
 
     def _start(self, c: int) -> tuple[SSAValue, ...]:
         return self.here.position[c].terms

@@ -169,6 +169,9 @@ def _contraction_schedules(kernel: Kernel, compute: Compute, target: Target) -> 
 
 def _pieces(product: Product, tiling: Tiling, target: Target) -> Iterator[_Piece]:
     whole = math.prod(tiling.tile[d] for d in (*product.m, *product.n))
+    if target.split_cores:
+        yield _Piece(whole, 1)
+        return
     elements = min(whole, target.ub // _UB_SHARE)
     while elements:
         yield _Piece(elements, 2)
@@ -199,7 +202,7 @@ def _schedule(
         tile_.append(c.extent)
         inner.append(c.extent)
     slots = {"l1": 2, "l0a": 2, "l0b": 2, "l0c": tiling.l0c_slots, "ub": piece.slots}
-    return tile.ScheduleAttr.of(slots, tile=tile_, inner=inner, order=list(tiling.order))
+    return tile.ScheduleAttr.of(slots, direct=target.split_cores, tile=tile_, inner=inner, order=list(tiling.order))
 
 
 def _round_for_pieces(

@@ -53,6 +53,8 @@ def evaluate(
 
 
 def _constant(proto: onnx.NodeProto) -> Constant:
+    if len(proto.attribute) != 1:
+        raise CannotEvaluate
     attribute = proto.attribute[0]
     value: Any = onnx.helper.get_attribute_value(attribute)
     if attribute.name == "value":

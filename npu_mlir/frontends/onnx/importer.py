@@ -68,7 +68,10 @@ class _Importer:
         self.visit(graph, {value.name for value in graph.output})
         if self.problems:
             raise self._unsupported()
-        outputs = [self._result(value.name) for value in graph.output]
+        try:
+            outputs = [self._result(value.name) for value in graph.output]
+        except Unsupported as error:
+            raise UserError(str(error)) from error
         self.block.add_op(ReturnOp(*outputs))
         self._add_function([value.name for value in inputs], [value.name for value in graph.output])
         return self.module

@@ -138,6 +138,14 @@ def cast(node: Node) -> SSAValue:
     return value if target == element_of(value) else node.add(graph.CastOp(value, target))
 
 
+@converts("CastLike")
+def cast_like(node: Node) -> SSAValue:
+    node.require("saturate", 1)
+    node.require("round_mode", "up")
+    value, target = node.value(0), element_of(node.value(1))
+    return value if target == element_of(value) else node.add(graph.CastOp(value, target))
+
+
 @converts("Identity", "Dropout")
 def identity(node: Node) -> list[Any]:
     if node.operator == "Dropout":

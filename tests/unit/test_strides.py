@@ -1,0 +1,153 @@
+"""Rewrites of strided loop nests visit the same elements: checked against all points of the iteration space."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npu_mlir.analysis.affine_maps import Linear
+from npu_mlir.analysis.strides import (
+    Nest,
+    StrideError,
+    collapse,
+    drop_unit_dims,
+    element_strides,
+    iteration_extents,
+    order,
+    repeats,
+    split,
+)
+
+
+def visits(nest: Nest) -> Counter[tuple[int, ...]]:
+    """How often each tuple of element offsets (one per operand) is visited."""
+    points = product(*map(range, nest.extents))
+    return Counter(tuple(int(np.dot(row, p)) if p else 0 for row in nest.strides) for p in points)
+
+
+@st.composite
+def nests(draw: Any) -> Nest:
+    """Some loops of a row-major walk, others with arbitrary strides."""
+    extents = tuple(draw(st.lists(st.integers(1, 4), max_size=5)))
+    rows: list[tuple[int, ...]] = []
+    for _ in range(draw(st.integers(1, 3))):
+        contiguous: list[int] = []
+        step = draw(st.sampled_from([0, 1, 2]))
+        for extent in reversed(extents):
+            contiguous.insert(0, step)
+            step *= extent
+            if draw(st.integers(0, 3)) == 0:
+                step = draw(st.sampled_from([0, 1, 3, 16, step + 2]))
+        rows.append(tuple(contiguous))
+    permutation = draw(st.permutations(range(len(extents))))
+    return Nest(extents, tuple(rows)).select(permutation)
+
+
+@given(nests())
+def test_every_rewrite_visits_the_same_elements(nest: Nest) -> None:
+    expected = visits(nest)
+    assert visits(drop_unit_dims(nest)) == expected
+    assert visits(collapse(nest)) == expected
+    assert visits(order(nest, 64)) == expected
+
+
+@given(nests(), st.integers(1, 4))
+def test_split_nests_visit_the_same_elements(nest: Nest, rank: int) -> None:
+    outside, inside = split(nest, rank)
+    assert inside.rank <= max(rank, 1) and outside.rank + inside.rank == nest.rank
+    total: Counter[tuple[int, ...]] = Counter()
+    for base, times in visits(outside).items():
+        for point, more in visits(inside).items():
+            total[tuple(a + b for a, b in zip(base, point, strict=True))] += times * more
+    assert total == visits(nest)
+
+
+@given(nests())
+def test_collapsed_nests_cannot_be_collapsed_further(nest: Nest) -> None:
+    short = collapse(drop_unit_dims(nest))
+    for outer, inner in product(range(short.rank), repeat=2):
+        steps = [(row[outer], row[inner] * short.extents[inner]) for row in short.strides]
+        assert outer == inner or any(a != b for a, b in steps)
+
+
+@given(nests(), st.sampled_from([8, 64]))
+def test_the_innermost_loop_takes_the_fewest_steps(nest: Nest, lanes: int) -> None:
+    if nest.rank:
+        ordered = order(nest, lanes)
+        best = min(repeats(nest, d, lanes) for d in range(nest.rank))
+        assert repeats(ordered, ordered.rank - 1, lanes) == best
+
+
+def test_a_column_sum_runs_along_the_rows_of_memory() -> None:
+    by_columns = Nest((100, 3), ((1, 0), (1, 128)))
+    assert order(by_columns, 64) == Nest((3, 100), ((0, 1), (128, 1)))
+
+
+def test_a_transpose_keeps_both_dims() -> None:
+    transpose = collapse(Nest((4, 8), ((1, 4), (8, 1))))
+    assert transpose.rank == 2
+
+
+@st.composite
+def accesses(draw: Any) -> tuple[tuple[int, ...], list[list[Linear]], list[tuple[int, ...]]]:
+    """Extents, and maps with the shapes of operands just large enough for them."""
+    extents = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)))
+    rank = len(extents)
+    identity = [Linear(tuple(int(d == i) for d in range(rank)), 0) for i in range(rank)]
+    maps = [identity]
+    for _ in range(draw(st.integers(0, 2))):
+        exprs = st.builds(
+            Linear,
+            st.tuples(*[st.integers(0, 3)] * rank),
+            st.integers(0, 2),
+        )
+        maps.append(draw(st.lists(exprs, max_size=3)))
+    shapes: list[tuple[int, ...]] = []
+    for map_ in maps:
+        last = [
+            e.constant + sum(c * (n - 1) for c, n in zip(e.coefficients, extents, strict=True)) for e in map_
+        ]
+        # A plain dim gives its extent exactly; other results need at least the room that they reach.
+        shapes.append(
+            tuple(
+                end + 1 + (0 if e.dim() is not None else draw(st.integers(0, 2)))
+                for e, end in zip(map_, last, strict=True)
+            )
+        )
+    return extents, maps, shapes
+
+
+@given(accesses())
+def test_maps_become_strides(case: tuple[tuple[int, ...], list[list[Linear]], list[tuple[int, ...]]]) -> None:
+    extents, maps, shapes = case
+    assert iteration_extents(maps, shapes, len(extents)) == extents
+    for map_, shape in zip(maps, shapes, strict=True):
+        data = np.arange(int(np.prod(shape, initial=1))).reshape(shape)
+        memory = [s // data.itemsize for s in data.strides]
+        strides = element_strides([e.coefficients for e in map_], memory, len(extents))
+        start = sum(e.constant * m for e, m in zip(map_, memory, strict=True))
+        for point in product(*map(range, extents)):
+            index = tuple(e.constant + int(np.dot(e.coefficients, point)) for e in map_)
+            assert data[index] == start + int(np.dot(strides, point))
+
+
+def test_operands_that_disagree_are_an_error() -> None:
+    plain = [Linear((1,), 0)]
+    with pytest.raises(StrideError, match="dimension 0 has extents 4 and 5"):
+        iteration_extents([plain, plain], [(4,), (5,)], 1)
+
+
+def test_a_dim_that_no_operand_has_alone_is_an_error() -> None:
+    with pytest.raises(StrideError, match="no operand gives the extent of dimension 0"):
+        iteration_extents([[Linear((2,), 0)]], [(4,)], 1)
+
+
+def test_coordinates_outside_of_an_operand_are_an_error() -> None:
+    with pytest.raises(StrideError, match="coordinates from 1 to 4 leave a dimension of 4"):
+        iteration_extents([[Linear((1,), 0)], [Linear((1,), 1)]], [(4,), (4,)], 1)

@@ -80,7 +80,7 @@ def dense_array(attr: DenseIntOrFPElementsAttr[Any]) -> np.ndarray:
     if dtype != np.bool_ and len(data) == dtype.itemsize * math.prod(shape):
         return np.frombuffer(data, dtype).reshape(shape)
     values = np.array(list(attr.get_values()), dtype)
-    return np.broadcast_to(values, shape) if values.size == 1 else values.reshape(shape)
+    return np.broadcast_to(values.reshape(()), shape) if values.size == 1 else values.reshape(shape)
 
 
 @prepare("arith.constant")

@@ -257,7 +257,7 @@ def _in_place(ufunc: Any, dest: np.ndarray, sources: Sequence[np.ndarray]) -> Th
     if not isinstance(ufunc, np.ufunc):
         return lambda: np.copyto(dest, ufunc(*[s.astype(wide) for s in sources]), casting="unsafe")
     if wide == dest.dtype:
-        return partial(ufunc, *sources, dest)
+        return partial(ufunc, *sources, out=dest)
     widened = [s.astype(wide) if s.ndim == 0 else s for s in sources]
     return partial(ufunc, *widened, out=dest, dtype=wide, casting="unsafe")
 
@@ -276,7 +276,7 @@ def _elementwise(op: Any, dest: np.ndarray, sources: list[np.ndarray]) -> Thunk:
 
 
 def _compare(op: Any, dest: np.ndarray, sources: list[np.ndarray]) -> Thunk:
-    return partial(COMPARE[op.kind.data], *sources, dest)
+    return partial(COMPARE[op.kind.data], *sources, out=dest)
 
 
 def _select(op: Any, dest: np.ndarray, sources: list[np.ndarray]) -> Thunk:
@@ -328,7 +328,7 @@ def _accumulator(op: Any, dest: np.ndarray) -> tuple[tuple[int, ...], np.ndarray
     """The dims along which the destination does not move, and the destination with those dims of extent 1."""
     steps = op.operand_strides[0]
     fixed = tuple(d for d, step in enumerate(steps) if step == 0)
-    return fixed, dest[tuple(slice(0, 1) if step == 0 else slice(None) for step in steps)]
+    return fixed, dest[(*(slice(0, 1) if step == 0 else slice(None) for step in steps), ...)]
 
 
 _VECTOR: dict[type[npu_isa.VectorInstruction], Callable[[Any, np.ndarray, list[np.ndarray]], Thunk]] = {

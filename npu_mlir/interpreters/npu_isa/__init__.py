@@ -228,7 +228,7 @@ def _accumulate(dest: np.ndarray, op: npu_isa.VectorInstruction, values: np.ndar
     """`dest = ufunc(dest, values)`, over the dims along which the destination does not move."""
     steps = op.operand_strides[0]
     fixed = tuple(d for d, step in enumerate(steps) if step == 0)
-    once = dest[tuple(slice(0, 1) if step == 0 else slice(None) for step in steps)]
+    once = dest[(*(slice(0, 1) if step == 0 else slice(None) for step in steps), ...)]
     total = ufunc.reduce(values, axis=fixed, keepdims=True) if fixed else values
     once[...] = ufunc(once.astype(values.dtype), total.astype(values.dtype)).astype(dest.dtype)
 

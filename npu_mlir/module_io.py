@@ -65,7 +65,9 @@ def save_module(module: ModuleOp, path: str, *, generic: bool = False) -> None:
         write_atomically(path, module_text(module, generic=generic))
         return
     if _uses_weights(module):
-        _save_weights_beside(module, Path(path))
+        from npu_mlir.weights import save_weights
+
+        save_weights(module, Path(path).with_suffix(".safetensors"))
     else:
         module.attributes.pop(_WEIGHTS, None)
     write_atomically(path, op_text(module, generic=generic))
@@ -89,16 +91,6 @@ def module_text(module: ModuleOp, *, generic: bool = False) -> str:
 
 def _uses_weights(module: ModuleOp) -> bool:
     return any(op.name == "graph.weight" for op in module.walk())
-
-
-def _save_weights_beside(module: ModuleOp, path: Path) -> None:
-    """Write the weights in use, unless a file in the same directory already has all of them."""
-    from npu_mlir.weights import has_new_weights, save_weights, weights_of
-
-    store = weights_of(module)
-    same_directory = store.path is not None and store.directory.resolve() == path.parent.resolve()
-    if not same_directory or has_new_weights(module):
-        save_weights(module, path.with_suffix(".safetensors"))
 
 
 def _section(arrays: dict[str, np.ndarray]) -> str:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 ELEMENT_BYTES = {"f32": 4, "f16": 2}
 
+NAME_WIDTH = 24
+"""Longer names of nodes are cut in tables (not in JSON)."""
+
 
 @dataclass(frozen=True)
 class KernelRow:
@@ -134,7 +137,7 @@ def _kernel_table(report: Report) -> Table:
         table.add_column(column, justify="right", no_wrap=True)
     for row in report.kernels:
         figures = _figures(row.launches, row.instructions, row.cycles, row.mac_utilisation)
-        table.add_row(row.name, row.graph_ops.replace("+", " + "), *figures)
+        table.add_row(row.name, " + ".join(map(_short, row.graph_ops.split("+"))), *figures)
     table.add_section()
     launches = sum(row.launches for row in report.kernels)
     totals = _figures(launches, report.instructions or 0, report.cycles or 0, report.mac_utilisation or 0.0)
@@ -152,6 +155,11 @@ def _output_table(report: Report) -> Table:
         errors = [f"{x:.3g}" for x in (row.largest_error, row.worst_ratio) if x is not None]
         table.add_row(row.name, f"{'x'.join(map(str, row.shape))} {row.dtype}", *errors)
     return table
+
+
+def _short(name: str) -> str:
+    """The end of a node's name: frameworks put the path of modules in front."""
+    return name if len(name) <= NAME_WIDTH else f"…{name[1 - NAME_WIDTH :]}"
 
 
 def _title(report: Report) -> str:

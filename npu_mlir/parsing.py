@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from npu_mlir import named_linalg
 from npu_mlir.diagnostics import Note, SourceLocation, UserError, closest, register_source
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class LocatingParser(Parser):
         self.open_ops.append(position)
         op = super().parse_operation()
         self.open_ops.pop()
+        if op.name in named_linalg.NAMES:
+            named_linalg.extend_factors(op)
         if op.location is UNKNOWN_LOC:
             line, column = self.line_and_column(position)
             op.location = FileLineColLoc(self._file, IntAttr(line), IntAttr(column))

@@ -12,8 +12,8 @@
       linalg.yield %s : f32
     }
 
-Beside the ops that xDSL's pass of this name knows, `transpose`, `broadcast` and `reduce`; factors are extended to
-the type of the sum, which xDSL's bodies do not do. `linalg.fill` stays, as the init of reductions.
+Beside the ops that xDSL's pass of this name knows, it takes `transpose`, `broadcast` and `reduce`. `linalg.fill` stays,
+as the init of reductions.
 
 Does not handle: named ops that xDSL does not have.
 """
@@ -23,15 +23,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.context import Context
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp, ShapedType
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import BroadcastOp, FillOp, GenericOp, ReduceOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from npu_mlir.passes.linalg.generics import Map, cast_op, make_generic
+from npu_mlir.passes.linalg.generics import Map, make_generic
 
 
 class GeneralizeNamedOps(ModulePass):
@@ -73,21 +72,7 @@ def _rank(type_: object) -> int:
 def _build(op: Operation, maps: Sequence[Map], num_dims: int, reductions: Sequence[int]) -> GenericOp:
     block = op.regions[0].block
     op.regions[0].detach_block(block)
-    _extend_factors(block)
     return make_generic(op.operands, 1, maps, num_dims, reductions, block)
-
-
-def _extend_factors(block: Block) -> None:
-    """Extend what is multiplied to the type of the accumulator."""
-    type_ = block.args[-1].type
-    for mul in [op for op in block.ops if isinstance(op, arith.MulfOp | arith.MuliOp)]:
-        if mul.result.type == type_:
-            continue
-        casts = [cast_op(v, type_) for v in mul.operands]
-        new = type(mul)(casts[0].results[0], casts[1].results[0])
-        block.insert_ops_before([*casts, new], mul)
-        mul.result.replace_all_uses_with(new.result)
-        block.erase_op(mul)
 
 
 def _replace(op: Operation, new: GenericOp) -> None:

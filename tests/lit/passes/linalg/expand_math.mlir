@@ -1,0 +1,51 @@
+// RUN: npu-opt %s --linalg-expand-math | filecheck %s
+
+// CHECK-LABEL: func.func @tanh
+// CHECK-NEXT:    %[[TWO:.*]] = arith.constant 2.000000e+00 : f32
+// CHECK-NEXT:    %[[D:.*]] = arith.mulf %x, %[[TWO]] : f32
+// CHECK-NEXT:    %[[E:.*]] = math.exp %[[D]] : f32
+// CHECK-NEXT:    %[[ONE:.*]] = arith.constant 1.000000e+00 : f32
+// CHECK-NEXT:    %[[S:.*]] = arith.addf %[[E]], %[[ONE]] : f32
+// CHECK-NEXT:    %[[Q:.*]] = arith.divf %[[TWO]], %[[S]] : f32
+// CHECK-NEXT:    %[[Y:.*]] = arith.subf %[[ONE]], %[[Q]] : f32
+// CHECK-NEXT:    func.return %[[Y]] : f32
+func.func @tanh(%x: f32) -> f32 {
+  %y = math.tanh %x : f32
+  func.return %y : f32
+}
+
+// Narrow floats are computed in f32.
+// CHECK-LABEL: func.func @rsqrt
+// CHECK-NEXT:    %[[W:.*]] = arith.extf %x : f16 to f32
+// CHECK-NEXT:    %[[R:.*]] = math.sqrt %[[W]] : f32
+// CHECK-NEXT:    %[[ONE:.*]] = arith.constant 1.000000e+00 : f32
+// CHECK-NEXT:    %[[Q:.*]] = arith.divf %[[ONE]], %[[R]] : f32
+// CHECK-NEXT:    %[[Y:.*]] = arith.truncf %[[Q]] : f32 to f16
+// CHECK-NEXT:    func.return %[[Y]] : f16
+func.func @rsqrt(%x: f16) -> f16 {
+  %y = math.rsqrt %x : f16
+  func.return %y : f16
+}
+
+// CHECK-LABEL: func.func @cube
+// CHECK:         %[[S:.*]] = arith.mulf %x, %x : f32
+// CHECK-NEXT:    %[[Y:.*]] = arith.mulf %x, %[[S]] : f32
+// CHECK-NEXT:    func.return %[[Y]] : f32
+func.func @cube(%x: f32) -> f32 {
+  %c = arith.constant 3.0 : f32
+  %y = math.powf %x, %c : f32
+  func.return %y : f32
+}
+
+// What the vector unit has stays, and so does a power whose exponent is not known.
+// CHECK-LABEL: func.func @kept
+// CHECK-NEXT:    %a = math.exp %x : f32
+// CHECK-NEXT:    %b = math.sqrt %a : f32
+// CHECK-NEXT:    %c = math.powf %b, %x : f32
+// CHECK-NEXT:    func.return %c : f32
+func.func @kept(%x: f32) -> f32 {
+  %a = math.exp %x : f32
+  %b = math.sqrt %a : f32
+  %c = math.powf %b, %x : f32
+  func.return %c : f32
+}

@@ -1,0 +1,71 @@
+// RUN: npu-opt %s --linalg-fold-unit-reshapes | filecheck %s
+
+#all = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// Between a sum and what it scales nothing is left of the kept dim.
+// CHECK-LABEL: func.func @mean
+// CHECK:         %[[S:.*]] = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>], iterator_types = ["parallel", "reduction"]}
+// CHECK:         %[[M:.*]] = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%[[S]] : tensor<4xf32>) outs({{.*}} : tensor<4xf32>)
+// CHECK:         linalg.generic {{.*}} ins(%x, %[[M]] : tensor<4x8xf32>, tensor<4xf32>)
+// CHECK-NOT:     shape
+func.func @mean(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %s = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<4x8xf32>) outs(%f : tensor<4xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %b = arith.addf %a, %acc : f32
+    linalg.yield %b : f32
+  } -> tensor<4xf32>
+  %k = tensor.expand_shape %s [[0, 1]] output_shape [4, 1] : tensor<4xf32> into tensor<4x1xf32>
+  %e1 = tensor.empty() : tensor<4x1xf32>
+  %m = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel"]} ins(%k : tensor<4x1xf32>) outs(%e1 : tensor<4x1xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %c = arith.constant 0.125 : f32
+    %b = arith.mulf %a, %c : f32
+    linalg.yield %b : f32
+  } -> tensor<4x1xf32>
+  %c = tensor.collapse_shape %m [[0, 1]] : tensor<4x1xf32> into tensor<4xf32>
+  %e2 = tensor.empty() : tensor<4x8xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %c : tensor<4x8xf32>, tensor<4xf32>) outs(%e2 : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %d = arith.subf %a, %b : f32
+    linalg.yield %d : f32
+  } -> tensor<4x8xf32>
+  func.return %y : tensor<4x8xf32>
+}
+
+// Dims that are split, and values that are used otherwise, are left alone.
+// CHECK-LABEL: func.func @kept
+// CHECK:         tensor.collapse_shape %r
+// CHECK:         tensor.expand_shape %x
+func.func @kept(%x: tensor<8xf32>, %y: tensor<4x1xf32>) -> (tensor<4x1xf32>, tensor<4xf32>, tensor<2x4xf32>) {
+  %e = tensor.empty() : tensor<4x1xf32>
+  %r = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel"]} ins(%y : tensor<4x1xf32>) outs(%e : tensor<4x1xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %b = arith.addf %a, %a : f32
+    linalg.yield %b : f32
+  } -> tensor<4x1xf32>
+  %c = tensor.collapse_shape %r [[0, 1]] : tensor<4x1xf32> into tensor<4xf32>
+  %s = tensor.expand_shape %x [[0, 1]] output_shape [2, 4] : tensor<8xf32> into tensor<2x4xf32>
+  func.return %r, %c, %s : tensor<4x1xf32>, tensor<4xf32>, tensor<2x4xf32>
+}
+
+// A matrix product with one row keeps the loop of that row.
+// CHECK-LABEL: func.func @row
+// CHECK:         %[[P:.*]] = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>
+// CHECK:         tensor.collapse_shape %[[P]]
+func.func @row(%x: tensor<1x8xf32>, %w: tensor<8x4xf32>) -> tensor<4xf32> {
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x4xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<1x4xf32>) -> tensor<1x4xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d2, d1)>, affine_map<(d0, d1, d2) -> (d0, d1)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<1x8xf32>, tensor<8x4xf32>) outs(%f : tensor<1x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %acc: f32):
+    %m = arith.mulf %a, %b : f32
+    %s = arith.addf %acc, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<1x4xf32>
+  %c = tensor.collapse_shape %p [[0, 1]] : tensor<1x4xf32> into tensor<4xf32>
+  func.return %c : tensor<4xf32>
+}

@@ -1,0 +1,128 @@
+"""The real models of the tests: where they are, how their shapes are fixed, inputs, and what onnxruntime says.
+
+model = MODELS["rnet"]
+module = import_model(model.path, **model.options)
+expected = reference(onnx.load(model.path), model.inputs(seed=0))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto, helper
+
+from fetch_model import fetch
+
+F32 = {"rtol": 1e-3, "atol": 1e-5}
+F16 = {"rtol": 2e-2, "atol": 2e-2}
+"""What the outputs of a compiled model have to agree to."""
+
+BYTES = "bytes"
+IMAGE = "image"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of the zoo with fixed shapes."""
+
+    name: str
+    file: str
+    input: str
+    shape: tuple[int, ...]
+    kind: str = IMAGE
+    transposes: int = 0
+    """Transposes that remain after `graph-layout`: one where the model's input has channels first."""
+    dims: dict[str, int] = field(default_factory=dict[str, int])
+
+    @cached_property
+    def path(self) -> Path:
+        """The model file; fetched on first use."""
+        return fetch(self.file)
+
+    @cached_property
+    def outputs(self) -> list[str]:
+        """The names of the model's outputs."""
+        return [value.name for value in onnx.load(self.path).graph.output]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What `import_model` and `npu_mlir.compile` need besides the path."""
+        return {"dims": self.dims} if self.dims else {"shapes": {self.input: self.shape}}
+
+    def inputs(self, seed: int) -> dict[str, np.ndarray]:
+        """Seeded random inputs of the kind that the model expects."""
+        generator = np.random.default_rng(seed)
+        if self.kind == BYTES:
+            # Bytes of a file, and 256 for positions beyond its end.
+            return {self.input: generator.integers(0, 257, self.shape, np.int32)}
+        return {self.input: generator.standard_normal(self.shape, np.float32)}
+
+
+MODELS = {
+    model.name: model
+    for model in (
+        Model("pnet-48x48", "pnet", "input_1", (1, 48, 48, 3)),
+        Model("pnet-61x37", "pnet", "input_1", (1, 61, 37, 3), dims={"N": 1, "M1": 61, "M2": 37}),
+        Model("rnet", "rnet", "input_2", (1, 24, 24, 3), dims={"N": 1}),
+        Model("onet", "onet", "input_3", (1, 48, 48, 3), dims={"N": 1}),
+        Model("magika", "magika", "bytes", (1, 2048), BYTES),
+        Model("ppocr-cls", "ppocr-cls", "x", (1, 3, 48, 192), transposes=1),
+        Model("resnet50", "resnet50", "gpu_0/data_0", (1, 3, 224, 224), transposes=1),
+    )
+}
+
+
+def reference(model: onnx.ModelProto, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """The outputs that onnxruntime computes, from the model as it is (no rewriting)."""
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    session: Any = ort.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    return session.run(None, dict(inputs))
+
+
+def with_intermediates(model: onnx.ModelProto, count: int = 5) -> onnx.ModelProto:
+    """The model with further outputs: evenly spaced results of float operators, and the operands of final softmaxes."""
+    chosen = spread(_float_results(model), count) + _logits(model)
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    present = {value.name for value in model.graph.output}
+    for name in dict.fromkeys(chosen):
+        if name not in present:
+            copy.graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
+    return copy
+
+
+FLOAT_OPERATORS = {"Conv", "Gemm", "MatMul", "BatchNormalization", "Relu", "PRelu", "MaxPool", "Mul", "Tanh"}
+
+
+def _float_results(model: onnx.ModelProto) -> list[str]:
+    return [node.output[0] for node in model.graph.node if node.op_type in FLOAT_OPERATORS]
+
+
+def _logits(model: onnx.ModelProto) -> list[str]:
+    return [node.input[0] for node in model.graph.node if node.op_type == "Softmax"]
+
+
+def spread(names: Sequence[str], count: int) -> list[str]:
+    """`count` of the names, evenly spaced, first and last left out where possible."""
+    return [names[(index + 1) * len(names) // (count + 1)] for index in range(count)]
+
+
+def excess(
+    actual: np.ndarray, expected: np.ndarray, rtol: float, atol: float, normalised: bool = False
+) -> float:
+    """The largest |a - b| / (atol + rtol |b|): 1 is the limit. Intermediates are divided by their deviation first."""
+    assert actual.shape == expected.shape, f"{actual.shape} instead of {expected.shape}"
+    scale = (float(expected.std()) or 1.0) if normalised else 1.0
+    actual, expected = actual.astype(np.float64) / scale, expected.astype(np.float64) / scale
+    return float(np.max(np.abs(actual - expected) / (atol + rtol * np.abs(expected)), initial=0.0))

@@ -44,6 +44,8 @@ from npu_mlir.passes.tile.plan_memory import Overflow, overflow_error, try_plan
 from npu_mlir.passes.tile.split_compute import split_kernel
 from npu_mlir.targets.target import Target
 
+Tensor = TensorType[Attribute]
+
 MIN_TILES = 4
 """Tiles that a vector kernel is cut into at least, so that loads, computation and stores overlap."""
 
@@ -238,13 +240,28 @@ def _product(kernel: Kernel, compute: Compute, target: Target) -> Product:
         for map_ in compute.maps[:2]
     ]
     generic = cast("linalg.GenericOp", compute.key)
-    element = element_bytes(cast("TensorType[Attribute]", generic.inputs[0].type).element_type)
+    element = element_bytes(cast("Tensor", generic.inputs[0].type).element_type)
     batch, m, n, k = (tuple(of[d] for d in dims_) for dims_ in (roles.batch, roles.m, roles.n, roles.k))
-    return Product(dims, batch, m, n, k, (maps[0], maps[1]), element, _epilogue(kernel, target), 4)
+    loaded, stored = _traffic(kernel, compute)
+    return Product(dims, batch, m, n, k, (maps[0], maps[1]), element, _operations(kernel), loaded, stored)
 
 
-def _epilogue(kernel: Kernel, target: Target) -> float:
-    """Cycles of vector work per element of the result, f32."""
+def _operations(kernel: Kernel) -> int:
+    """Vector operations on every element of the result."""
     generics = [op for op, compute in kernel.computes.items() if not compute.contraction]
-    operations = sum(len(body_ops(cast("linalg.GenericOp", op))) for op in generics)
-    return operations * 2 * 4 / target.vector_bytes
+    return sum(len(body_ops(cast("linalg.GenericOp", op))) for op in generics)
+
+
+def _traffic(kernel: Kernel, contraction: Compute) -> tuple[int, int]:
+    """Bytes per element of the result that the rest of the kernel loads beside it, and that it stores."""
+    free = {kernel.classes.of[contraction.key][d] for d in contraction.result}
+    loaded = stored = 0
+    for op, compute in kernel.computes.items():
+        generic = cast("linalg.GenericOp", op)
+        for value, map_ in zip(generic.inputs, compute.maps, strict=False):
+            dims = {kernel.classes.of[op][d] for e in map_ for d in e.dims()}
+            if compute is not contraction and isinstance(value.owner, tile.LoadOp) and dims >= free:
+                loaded += element_bytes(cast("Tensor", value.type).element_type)
+    for store in kernel.stores:
+        stored += element_bytes(cast("Tensor", store.value.type).element_type)
+    return loaded, stored

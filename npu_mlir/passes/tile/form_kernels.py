@@ -45,7 +45,7 @@ from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.affine_maps import Linear, affine_expression
-from npu_mlir.analysis.dims import Compute, Kind, contraction_roles, dim_classes
+from npu_mlir.analysis.dims import Classes, Compute, Kind, contraction_roles, dim_classes
 from npu_mlir.analysis.grouping import form_groups
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
@@ -144,18 +144,39 @@ def is_legal(group: Sequence[Compute], target: Target) -> bool:
     whole = {c.id for c in classes.classes if c.kind is Kind.MIXED}
     if len(group) > 1 and parallel == 1 and math.prod(kinds[c].extent for c in whole) > SMALL:
         return False
-    footprint = 0
-    for op in group:
-        dims = [classes.of[op.key][d] for d in op.result]
-        footprint += 4 * math.prod(kinds[c].extent for c in dims if c in whole)
-        for map_ in op.maps:
-            dims = {classes.of[op.key][d] for expr in map_ for d in expr.dims()} & whole
-            footprint += 4 * math.prod(kinds[c].extent for c in dims)
-    if whole and footprint > target.ub // 2:
+    if whole and not contractions and _footprint(group, classes, whole, target) > target.ub:
         return False
     return not (contractions and whole) or _accumulator_fits(
         contractions[0], classes.of, kinds, whole, target
     )
+
+
+def _footprint(group: Sequence[Compute], classes: Classes, whole: set[int], target: Target) -> int:
+    """Bytes of UB that f32 tiles of all values of the group need when the innermost parallel dims fill the vector unit.
+
+    Operands from outside count twice, for their two slots.
+    """
+    sizes = {c.id: c.extent if c.id in whole else 1 for c in classes.classes}
+    for op in group:
+        innermost = classes.of[op.key][op.result[-1]] if op.result else None
+        if innermost is not None and classes.classes[innermost].kind is Kind.PAR:
+            sizes[innermost] = min(classes.classes[innermost].extent, target.vector_bytes // 4)
+    inside = {op.key for op in group}
+    total = 0
+    for op in group:
+        of = classes.of[op.key]
+        total += math.prod(sizes[of[d]] for d in op.result)
+        for key, map_ in zip(op.operands, op.maps, strict=True):
+            if key not in inside:
+                total += 2 * math.prod(_box(expr, [sizes[c] for c in of], op) for expr in map_)
+    return 4 * total
+
+
+def _box(expr: Linear, sizes: Sequence[int], op: Compute) -> int:
+    """Extent of the coordinates that an expression takes over a tile; windows are read whole."""
+    window = len(expr.dims()) > 1
+    full = [op.extents[d] if window and op.reduction[d] else size for d, size in enumerate(sizes)]
+    return 1 + sum(abs(expr.coefficients[d]) * (full[d] - 1) for d in expr.dims())
 
 
 SMALL = 4096

@@ -96,7 +96,8 @@ def _read(box: Box, memory: np.ndarray, indices: Sequence[int], out: np.ndarray)
         windows = box.windows(origin, memory.shape)
         if windows is not None:
             part, where = windows
-            target = out[tuple(where)]
+            # The ellipsis keeps an element of a tensor of rank 0 an array.
+            target = out[(*where, ...)]
             target[...] = _align(memory[tuple(part)], box.order, target.shape)
         return
     coordinates = np.broadcast_arrays(*box.coordinates(origin), np.empty(box.shape, bool))[:-1]
@@ -142,8 +143,8 @@ def store(interp: Interpreter, op: tile.StoreOp) -> Step:
         windows = box.windows(origin, memory.shape)
         if windows is not None:
             part, where = windows
-            target = memory[tuple(part)]
-            source = value[tuple(where)]
+            target = memory[(*part, ...)]
+            source = value[(*where, ...)]
             drop = source.reshape([n for d, n in enumerate(source.shape) if d in box.order])
             ranks = {d: i for i, d in enumerate(sorted(box.order))}
             target[...] = drop.transpose([ranks[d] for d in box.order]).reshape(target.shape)

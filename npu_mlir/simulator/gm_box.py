@@ -92,4 +92,5 @@ class GmBox:
             else:
                 inside = window[1][dim]
                 slices.append(slice(start + inside.start * step, start + (inside.stop - 1) * step + 1, step))
-        return array[tuple(slices)]
+        # The ellipsis keeps an element of an array of rank 0 a view.
+        return array[(*slices, ...)]

@@ -95,7 +95,9 @@ def gm_store(interp: Interpreter, op: npu_isa.GmStore, args: Results) -> Results
     where, inside = coordinates(op, dest, indices)
     dtype = accumulator_type(dest.dtype) if op.SPACE is Space.L0C else dest.dtype
     view = core_of(interp).view(op.SPACE, source, ints(op.shape), ints(op.strides), dtype)
-    dest[tuple(c[inside] for c in where)] = view[inside].astype(dest.dtype)
+    values = view[inside].astype(dest.dtype)
+    # What has rank 0 has one element.
+    dest[tuple(c[inside] for c in where)] = values if where else values.item()
     return ()
 
 

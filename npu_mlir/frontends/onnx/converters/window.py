@@ -66,6 +66,7 @@ def pool(node: Node) -> SSAValue:
     strides = node.integers("strides") or [1] * rank
     dilations = node.integers("dilations") or [1] * rank
     extents = node.shape()[2:]
+    _check_same(node, kernel, strides, dilations)
     pads = explicit_pads(node, extents, kernel, strides, dilations)
     excess = [0] * rank
     if node.integer("ceil_mode", 0):
@@ -82,6 +83,15 @@ def pool(node: Node) -> SSAValue:
             dilations=dilations,
         )
     )
+
+
+def _check_same(node: Node, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> None:
+    """Runtimes disagree about what SAME means for a pool whose windows leave gaps or are dilated."""
+    if node.text("auto_pad", "NOTSET").startswith("SAME") and (
+        any(stride > size for stride, size in zip(strides, kernel, strict=True))
+        or any(d > 1 for d in dilations)
+    ):
+        raise Unsupported(f"auto_pad with kernel {list(kernel)}, strides {strides} and dilations {dilations}")
 
 
 def _average_pool(

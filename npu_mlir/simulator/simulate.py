@@ -151,7 +151,7 @@ class _Host(Interpreter):
             if any(np.may_share_memory(a, b) for a in inputs for b in outputs):
                 raise SimulationError("a result lies where an operand of its launch is still needed", loc=op)
             for output in outputs:
-                output.view(np.uint8).fill(0xFF)
+                output.reshape(-1).view(np.uint8).fill(0xFF)
             program.launch(inputs, outputs)
             return tuple(outputs)
 

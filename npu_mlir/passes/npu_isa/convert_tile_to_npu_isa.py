@@ -26,8 +26,9 @@ that carry buffers.
 from __future__ import annotations
 
 from xdsl.context import Context
-from xdsl.dialects import linalg, memref
+from xdsl.dialects import memref
 from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
@@ -88,13 +89,13 @@ def _lower_op(ctx: KernelContext, op: Operation, accumulators: cube.Accumulators
                 movement.lower_load(ctx, op)
             else:
                 movement.lower_store(ctx, op)
-        case linalg.FillOp() if cube.in_accumulator(op):
+        case FillOp() if cube.in_accumulator(op):
             cube.check_fill(op)
-        case linalg.FillOp():
+        case FillOp():
             vector.lower_fill(ctx, op)
-        case linalg.GenericOp() if cube.in_accumulator(op):
+        case GenericOp() if cube.in_accumulator(op):
             cube.lower_contraction(ctx, op, accumulators)
-        case linalg.GenericOp():
+        case GenericOp():
             vector.lower_generic(ctx, op)
         case _:
             return False

@@ -20,8 +20,9 @@ from collections.abc import Sequence
 from math import prod
 from typing import cast
 
-from xdsl.dialects import arith, linalg, scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, UnitAttr
+from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from npu_mlir.analysis.affine_maps import projection
@@ -31,7 +32,7 @@ from npu_mlir.dialects.tile import Space, space_of
 from npu_mlir.passes.npu_isa.tile_lowering.context import KernelContext, constant_value
 
 
-def in_accumulator(op: linalg.GenericOp | linalg.FillOp) -> bool:
+def in_accumulator(op: GenericOp | FillOp) -> bool:
     """Whether an operation writes to L0C: it is the cube's."""
     return space_of(op.outputs[0].type) is Space.L0C
 
@@ -44,22 +45,22 @@ class Accumulators:
         self._open: dict[SSAValue, Operation] = {}
         for op in kernel.walk():
             match op:
-                case linalg.FillOp() if in_accumulator(op):
+                case FillOp() if in_accumulator(op):
                     self._add_fill(op)
-                case linalg.GenericOp() if in_accumulator(op):
+                case GenericOp() if in_accumulator(op):
                     self._add_contraction(op)
                 case _:
                     pass
         for fill in self._open.values():
             raise _useless_fill(fill)
 
-    def _add_fill(self, op: linalg.FillOp) -> None:
+    def _add_fill(self, op: FillOp) -> None:
         buffer = _whole(op.outputs[0])
         if buffer in self._open:
             raise _useless_fill(self._open[buffer])
         self._open[buffer] = op
 
-    def _add_contraction(self, op: linalg.GenericOp) -> None:
+    def _add_contraction(self, op: GenericOp) -> None:
         fill = self._open.pop(_whole(op.outputs[0]), None)
         if fill is not None:
             self._fill[op] = fill
@@ -90,7 +91,7 @@ def _useless_fill(op: Operation) -> UserError:
     return UserError("a filled accumulator that no contraction adds to", loc=op)
 
 
-def check_fill(op: linalg.FillOp) -> None:
+def check_fill(op: FillOp) -> None:
     """Accept only zero: what the cube can start from."""
     owner = op.inputs[0].owner
     value = owner.value if isinstance(owner, arith.ConstantOp) else None
@@ -98,7 +99,7 @@ def check_fill(op: linalg.FillOp) -> None:
         raise UserError("an accumulator in L0C can only start from the constant zero", loc=op)
 
 
-def lower_contraction(ctx: KernelContext, op: linalg.GenericOp, accumulators: Accumulators) -> None:
+def lower_contraction(ctx: KernelContext, op: GenericOp, accumulators: Accumulators) -> None:
     """Lower a contraction."""
     _check_body(op)
     a, b = (ctx.buffer(v) for v in op.inputs)
@@ -114,7 +115,7 @@ def lower_contraction(ctx: KernelContext, op: linalg.GenericOp, accumulators: Ac
     ctx.emit(npu_isa.MmadOp(c.address, a.address, b.address, sizes, a.element, c.element, init, zero))
 
 
-def _matrix_sizes(op: linalg.GenericOp) -> tuple[int, int, int]:
+def _matrix_sizes(op: GenericOp) -> tuple[int, int, int]:
     """The m, k, n of the product; raises unless the operands' dims stand in the order the cube wants."""
     a, b, c = (projection(m.data) for m in op.indexing_maps)
     if a is None or b is None or c is None:
@@ -145,7 +146,7 @@ _ADD = (arith.AddfOp, arith.AddiOp)
 _WIDEN = (arith.ExtFOp, arith.ExtSIOp)
 
 
-def _check_body(op: linalg.GenericOp) -> None:
+def _check_body(op: GenericOp) -> None:
     """Raise unless the body is `out + widen(a) * widen(b)`."""
     block = op.body.block
     yield_ = block.last_op

@@ -16,8 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from xdsl.dialects import arith, linalg
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, MemRefType
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Attribute, SSAValue
 
 from npu_mlir.analysis.affine_maps import Linear, linear_map
@@ -38,7 +40,7 @@ from npu_mlir.passes.npu_isa.tile_lowering.context import Buffer, KernelContext,
 from npu_mlir.passes.npu_isa.tile_lowering.vector_body import Source, VectorForm, classify
 
 
-def lower_generic(ctx: KernelContext, op: linalg.GenericOp) -> None:
+def lower_generic(ctx: KernelContext, op: GenericOp) -> None:
     """Lower a generic on UB."""
     form = classify(op)
     maps, extents = _iteration_space(op)
@@ -58,7 +60,7 @@ def lower_generic(ctx: KernelContext, op: linalg.GenericOp) -> None:
     _emit_form(ctx, form, Nest(extents, tuple(rows)), addresses, buffers)
 
 
-def lower_fill(ctx: KernelContext, op: linalg.FillOp) -> None:
+def lower_fill(ctx: KernelContext, op: FillOp) -> None:
     """Lower the fill of a buffer in UB."""
     owner = op.inputs[0].owner
     if not isinstance(owner, arith.ConstantOp):
@@ -75,7 +77,7 @@ def _with_padding(buffer: Buffer) -> tuple[int, ...]:
     return (*buffer.shape[:-1], buffer.strides[-2])
 
 
-def _iteration_space(op: linalg.GenericOp) -> tuple[list[list[Linear]], tuple[int, ...]]:
+def _iteration_space(op: GenericOp) -> tuple[list[list[Linear]], tuple[int, ...]]:
     maps: list[list[Linear]] = []
     shapes: list[tuple[int, ...]] = []
     for attr, operand in zip(op.indexing_maps, op.operands, strict=True):
@@ -90,14 +92,14 @@ def _iteration_space(op: linalg.GenericOp) -> tuple[list[list[Linear]], tuple[in
         raise UserError(str(error), loc=op) from error
 
 
-def _check_result(op: linalg.GenericOp, out_map: Sequence[Linear], form: VectorForm) -> None:
+def _check_result(op: GenericOp, out_map: Sequence[Linear], form: VectorForm) -> None:
     """Raise unless each element of the result is written once, or accumulated over the reduction dims."""
     used = [d for expr in out_map for d in expr.dims()]
     if any(len(expr.dims()) > 1 for expr in out_map) or len(set(used)) != len(used):
         raise UserError("the result's indexing map must have its own dimension in each coordinate", loc=op)
     accumulates = form.instruction in (npu_isa.VReduceOp, npu_isa.VMaddOp)
     for dim, iterator in enumerate(op.iterator_types):
-        if dim not in used and (iterator.data == linalg.IteratorType.PARALLEL or not accumulates):
+        if dim not in used and (iterator.data == IteratorType.PARALLEL or not accumulates):
             raise UserError(f"the result has no coordinate for dimension {dim}", loc=op)
 
 

@@ -15,8 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from xdsl.dialects import arith, linalg, math
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from npu_mlir.diagnostics import UserError
@@ -103,20 +105,20 @@ INTEGER_COMPARISONS = {0: "eq", 1: "ne", 2: "lt", 3: "le", 4: "gt", 5: "ge"}
 """By the number of the `arith.cmpi` predicate: eq, ne, slt, sle, sgt, sge."""
 
 
-def classify(op: linalg.GenericOp) -> VectorForm:
+def classify(op: GenericOp) -> VectorForm:
     """The instruction that the body of `op` is."""
     return _Body(op).form()
 
 
 class _Body:
-    def __init__(self, op: linalg.GenericOp):
+    def __init__(self, op: GenericOp):
         self.op = op
         self.out = len(op.inputs)
         last = op.body.block.last_op
         if len(op.outputs) != 1 or last is None or len(last.operands) != 1:
             raise UserError("a vector operation has one result", loc=op)
         self.result = last.operands[0]
-        self.reducing = any(t.data != linalg.IteratorType.PARALLEL for t in op.iterator_types)
+        self.reducing = any(t.data != IteratorType.PARALLEL for t in op.iterator_types)
 
     def form(self) -> VectorForm:
         source = self.source(self.result)

@@ -1,0 +1,265 @@
+"""Kernels give the same numbers before the lowering to instructions (interpreted) and after it (simulated, with all
+checks on)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from xdsl.dialects.builtin import f16, f32, i1, i8, i32
+
+from npu_mlir.dialects import make_context
+from npu_mlir.dialects.tile import Space, buffer_type, tile_bytes
+from npu_mlir.interpreters.framework import run_function
+from npu_mlir.parsing import parse_module
+from npu_mlir.passes.npu_isa.cleanup import Cleanup
+from npu_mlir.passes.npu_isa.convert_tile_to_npu_isa import ConvertTileToNpuIsa
+from npu_mlir.passes.npu_isa.insert_sync import InsertSync
+from npu_mlir.simulator import simulate
+from npu_mlir.verification import verify
+
+ELEMENTS = {"f32": f32, "f16": f16, "i32": i32, "i8": i8, "i1": i1}
+DTYPES = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "i8": np.int8, "i1": np.bool_}
+
+
+@dataclass(frozen=True)
+class Body:
+    """The body of a generic: `%a`, `%b`, `%c` are the inputs, `%o` the output, `%r` the result."""
+
+    text: str
+    inputs: tuple[str, ...] = ("f32",)
+    output: str = "f32"
+    start: str | None = None
+    """What the output holds before, for bodies that accumulate."""
+
+
+ELEMENTWISE = {
+    "copy": Body(""),
+    "exp": Body("%r = math.exp %a : f32"),
+    "sqrt": Body("%r = math.sqrt %a : f32"),
+    "abs": Body("%r = math.absf %a : f32"),
+    "neg": Body("%r = arith.negf %a : f32"),
+    "add": Body("%r = arith.addf %a, %b : f32", ("f32", "f32")),
+    "add f16": Body("%r = arith.addf %a, %b : f16", ("f16", "f16"), "f16"),
+    "add i32": Body("%r = arith.addi %a, %b : i32", ("i32", "i32"), "i32"),
+    "sub from constant": Body("%k = arith.constant 2.0 : f32\n%r = arith.subf %k, %a : f32"),
+    "sub constant": Body("%k = arith.constant 2.0 : f32\n%r = arith.subf %a, %k : f32"),
+    "divide": Body("%r = arith.divf %a, %b : f32", ("f32", "f32")),
+    "square": Body("%r = arith.mulf %a, %a : f32"),
+    "max": Body("%r = arith.maximumf %a, %b : f32", ("f32", "f32")),
+    "relu": Body("%k = arith.constant 0.0 : f32\n%r = arith.maximumf %k, %a : f32"),
+    "min i32": Body("%r = arith.minsi %a, %b : i32", ("i32", "i32"), "i32"),
+    "less": Body("%r = arith.cmpf olt, %a, %b : f32", ("f32", "f32"), "i1"),
+    "greater constant": Body(
+        "%k = arith.constant 1.0 : f32\n%r = arith.cmpf ogt, %a, %k : f32", ("f32",), "i1"
+    ),
+    "equal i32": Body("%r = arith.cmpi eq, %a, %b : i32", ("i32", "i32"), "i1"),
+    "select": Body("%r = arith.select %a, %b, %c : f32", ("i1", "f32", "f32")),
+    "select constant": Body(
+        "%k = arith.constant 7.0 : f32\n%r = arith.select %a, %b, %k : f32", ("i1", "f32")
+    ),
+    "select constants": Body(
+        "%k = arith.constant 7.0 : f32\n%j = arith.constant 9.0 : f32\n%r = arith.select %a, %j, %k : f32",
+        ("i1",),
+    ),
+    "not": Body("%k = arith.constant true\n%r = arith.xori %a, %k : i1", ("i1",), "i1"),
+    "and": Body("%r = arith.andi %a, %b : i1", ("i1", "i1"), "i1"),
+    "extend": Body("%r = arith.extf %a : f16 to f32", ("f16",)),
+    "truncate": Body("%r = arith.truncf %a : f32 to f16", ("f32",), "f16"),
+    "to float": Body("%r = arith.sitofp %a : i32 to f32", ("i32",)),
+    "to int": Body("%r = arith.fptosi %a : f32 to i32", ("f32",), "i32"),
+    "mask to float": Body("%r = arith.uitofp %a : i1 to f32", ("i1",)),
+    "widen": Body("%r = arith.extsi %a : i8 to i32", ("i8",), "i32"),
+    "constant": Body("%r = arith.constant 3.0 : f32", ()),
+    "accumulate": Body("%r = arith.addf %o, %a : f32", ("f32",), "f32", "1.0"),
+}
+
+ACCUMULATING = {
+    "sum": Body("%r = arith.addf %o, %a : f32", ("f32",), "f32", "0.0"),
+    "sum i32": Body("%r = arith.addi %a, %o : i32", ("i32",), "i32", "0"),
+    "product": Body("%r = arith.mulf %o, %a : f32", ("f32",), "f32", "1.0"),
+    "maximum": Body("%r = arith.maximumf %a, %o : f32", ("f32",), "f32", "-1000.0"),
+    "minimum f16": Body("%r = arith.minimumf %o, %a : f16", ("f16",), "f16", "1000.0"),
+    "madd": Body("%p = arith.mulf %a, %b : f32\n%r = arith.addf %o, %p : f32", ("f32", "f32"), "f32", "0.0"),
+    "madd wide": Body(
+        "%x = arith.extf %a : f16 to f32\n%y = arith.extf %b : f16 to f32\n"
+        "%p = arith.mulf %x, %y : f32\n%r = arith.addf %p, %o : f32",
+        ("f16", "f16"),
+        "f32",
+        "0.0",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Generic:
+    """A generic on the vector unit; each operand's map has coefficients and a constant per coordinate."""
+
+    body: Body
+    extents: tuple[int, ...]
+    reduced: frozenset[int]
+    maps: tuple[tuple[tuple[tuple[int, ...], int], ...], ...]
+
+    def shape(self, operand: int) -> tuple[int, ...]:
+        """The extents that an operand needs."""
+        return tuple(
+            1 + constant + sum(c * (n - 1) for c, n in zip(coefficients, self.extents, strict=True))
+            for coefficients, constant in self.maps[operand]
+        )
+
+
+def memref(shape: tuple[int, ...], element: str, space: str) -> str:
+    return f"memref<{''.join(f'{n}x' for n in shape)}{element}, #tile.space<{space}>>"
+
+
+def buffer_bytes(shape: tuple[int, ...], element: str) -> int:
+    return tile_bytes(buffer_type(shape, ELEMENTS[element], Space.UB), 1, 16)
+
+
+def tensor(shape: tuple[int, ...], element: str) -> str:
+    return f"tensor<{''.join(f'{n}x' for n in shape)}{element}>"
+
+
+def affine(rank: int, exprs: Any) -> str:
+    dims = [f"d{i}" for i in range(rank)]
+    results = [
+        " + ".join([*[f"{d} * {c}" for d, c in zip(dims, cs, strict=True) if c], str(k)]) for cs, k in exprs
+    ]
+    return f"affine_map<({', '.join(dims)}) -> ({', '.join(results)})>"
+
+
+def identity(rank: int) -> str:
+    return affine(rank, [(tuple(int(i == d) for i in range(rank)), 0) for d in range(rank)])
+
+
+def module_text(generic: Generic) -> str:
+    """A module whose kernel loads all operands, runs the generic on the vector unit, and stores the result."""
+    body, rank = generic.body, len(generic.extents)
+    elements = [*body.inputs, body.output]
+    shapes = [generic.shape(i) for i in range(len(elements))]
+    names = [*"abc"[: len(body.inputs)], "o"]
+    lines: list[str] = []
+    address = 0
+    for name, shape, element in zip(names, shapes, elements, strict=True):
+        lines.append(f"%u{name} = tile.alloc {{address = {address}}} : {memref(shape, element, 'ub')}")
+        address += buffer_bytes(shape, element)
+    for name, shape, element in list(zip(names, shapes, elements, strict=True))[:-1]:
+        types = f"{memref(shape, element, 'gm')}, {memref(shape, element, 'ub')}"
+        lines.append(f"tile.load %g{name}[] into %u{name} map {identity(len(shape))} : {types}")
+    out = memref(shapes[-1], body.output, "ub")
+    if body.start is not None:
+        lines.append(f"%start = arith.constant {body.start} : {body.output}")
+        lines.append(f"linalg.fill ins(%start : {body.output}) outs(%uo : {out})")
+    # The iteration space is given by an operand of the full shape that only has a shape.
+    lines.append(f"%space = memref.alloc() : memref<{'x'.join(map(str, generic.extents))}xf32>")
+    maps = [affine(rank, m) for m in generic.maps]
+    maps.insert(-1, identity(rank))
+    iterators = ", ".join('"reduction"' if d in generic.reduced else '"parallel"' for d in range(rank))
+    ins = [(f"%u{n}", memref(s, e, "ub")) for n, s, e in zip(names, shapes, body.inputs, strict=False)]
+    ins.append(("%space", f"memref<{'x'.join(map(str, generic.extents))}xf32>"))
+    lines.append(
+        f"linalg.generic {{indexing_maps = [{', '.join(maps)}], iterator_types = [{iterators}]}} "
+        f"ins({', '.join(v for v, _ in ins)} : {', '.join(t for _, t in ins)}) outs(%uo : {out}) {{"
+    )
+    arguments = [f"%{n}: {e}" for n, e in zip(names, elements, strict=True)]
+    arguments.insert(-1, "%unused: f32")
+    result = "%r" if body.text else "%a"
+    scope = f"^bb0({', '.join(arguments)}):\n{body.text}\nlinalg.yield {result} : {body.output}\n}}"
+    lines.append(scope)
+    lines.append(
+        f"tile.store %uo, %go[] map {identity(len(shapes[-1]))} : {out}, {memref(shapes[-1], body.output, 'gm')}"
+    )
+    kernel = [f"%g{n}: {memref(s, e, 'gm')}" for n, s, e in zip(names, shapes, elements, strict=True)]
+    inputs = [(f"%{n}", tensor(s, e)) for n, s, e in zip(names[:-1], shapes, body.inputs, strict=False)]
+    result_type = tensor(shapes[-1], body.output)
+    return f"""
+builtin.module attributes {{npu.target = "ascend-910"}} {{
+  func.func @main({", ".join(f"{v}: {t}" for v, t in inputs)}) -> {result_type} {{
+    %y = tile.launch @k({", ".join(v for v, _ in inputs)}) : ({", ".join(t for _, t in inputs)}) -> {result_type}
+    func.return %y : {result_type}
+  }}
+  tile.kernel @k({", ".join(kernel)}) {{
+    {"    ".join(line + chr(10) for line in lines)}
+    tile.return
+  }}
+}}"""
+
+
+def random_inputs(generic: Generic) -> list[np.ndarray]:
+    """Small integers, whose sums and products are exact; never zero, so that they can divide."""
+    rng = np.random.default_rng(0)
+    arrays: list[np.ndarray] = []
+    for i, element in enumerate(generic.body.inputs):
+        low = 0 if element == "i1" else 1
+        arrays.append(rng.integers(low, 3, generic.shape(i)).astype(DTYPES[element]))
+    return arrays
+
+
+def check(text: str, inputs: list[np.ndarray]) -> None:
+    """The outputs of the module before and after the lowering agree."""
+    ctx = make_context()
+    module = parse_module(ctx, text, "test.mlir")
+    verify(module)
+    expected = run_function(module, "main", inputs)
+    for pass_ in (ConvertTileToNpuIsa(), InsertSync(), Cleanup()):
+        pass_.apply(ctx, module)
+        verify(module)
+    found = simulate(module, inputs, check=True).outputs
+    for a, b in zip(found, expected, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a.astype(np.float64), b.astype(np.float64), rtol=1e-6)
+
+
+@st.composite
+def generics(draw: Any, bodies: dict[str, Body], reducing: bool) -> Generic:
+    """A generic with random extents, and maps with permuted, missing, scaled and added-up dims."""
+    body = bodies[draw(st.sampled_from(sorted(bodies)))]
+    extents = tuple(draw(st.lists(st.integers(1, 5), min_size=1, max_size=6)))
+    rank = len(extents)
+    reduced = frozenset(draw(st.sets(st.integers(0, rank - 1)))) if reducing else frozenset[int]()
+    maps: list[Any] = []
+    for _ in body.inputs:
+        exprs: list[Any] = []
+        for d in draw(st.permutations(range(rank))):
+            kind = draw(st.sampled_from(["plain", "plain", "plain", "absent", "scaled", "window"]))
+            coefficients = [0] * rank
+            if kind == "absent":
+                continue
+            coefficients[d] = 1 if kind == "plain" else draw(st.integers(1, 3))
+            if kind == "window":
+                coefficients[draw(st.integers(0, rank - 1))] += 1
+            constant = 0 if kind == "plain" else draw(st.integers(0, 1))
+            exprs.append((tuple(coefficients), constant))
+        maps.append(tuple(exprs))
+    kept = [d for d in draw(st.permutations(range(rank))) if d not in reduced]
+    maps.append(tuple((tuple(int(i == d) for i in range(rank)), 0) for d in kept))
+    generic = Generic(body, extents, reduced, tuple(maps))
+    elements = [*body.inputs, body.output]
+    assume(sum(buffer_bytes(generic.shape(i), e) for i, e in enumerate(elements)) <= 65536)
+    return generic
+
+
+@settings(max_examples=60, deadline=None)
+@given(generics(ELEMENTWISE, reducing=False))
+def test_elementwise_generics(generic: Generic) -> None:
+    check(module_text(generic), random_inputs(generic))
+
+
+@settings(max_examples=60, deadline=None)
+@given(generics(ACCUMULATING, reducing=True))
+def test_accumulating_generics(generic: Generic) -> None:
+    check(module_text(generic), random_inputs(generic))
+
+
+@pytest.mark.parametrize("name", [*ELEMENTWISE, *ACCUMULATING])
+def test_every_body(name: str) -> None:
+    body = (ELEMENTWISE | ACCUMULATING)[name]
+    dims = (((1, 0, 0), 0), ((0, 1, 0), 0), ((0, 0, 1), 0))
+    reduced = frozenset({1}) if name in ACCUMULATING else frozenset[int]()
+    out = tuple(e for d, e in enumerate(dims) if d not in reduced)
+    generic = Generic(body, (3, 4, 10), reduced, (*[dims] * len(body.inputs), out))
+    check(module_text(generic), random_inputs(generic))

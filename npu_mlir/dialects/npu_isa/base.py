@@ -221,7 +221,7 @@ def check_shape(shape: Sequence[int], *strides: Sequence[int], most: int = MAX_D
         raise VerifyException(f"every dim must have at least one element, got {list(shape)}")
     for s in strides:
         if len(s) != len(shape):
-            raise VerifyException(f"{len(shape)} dims, but the strides {list(s)} are {len(s)}")
+            raise VerifyException(f"expected a stride for each dim of {list(shape)}, got {list(s)}")
         if any(step < 0 for step in s):
             raise VerifyException(f"strides can't be negative, got {list(s)}")
 

@@ -24,9 +24,9 @@ def extend_factors(op: Operation) -> None:
     if x.type == type_ and y.type == type_:
         return
     is_float = isinstance(type_, AnyFloat)
-    extension = arith.ExtFOp if is_float else arith.ExtSIOp
+    extension: type[arith.ExtFOp | arith.ExtSIOp] = arith.ExtFOp if is_float else arith.ExtSIOp
     block = Block(arg_types=[x.type, y.type, type_])
-    left, right = (extension(arg, type_) for arg in block.args[:2])
+    left, right = (extension.create(operands=[arg], result_types=[type_]) for arg in block.args[:2])
     product = (arith.MulfOp if is_float else arith.MuliOp)(left, right)
     total = (arith.AddfOp if is_float else arith.AddiOp)(product, block.args[2])
     block.add_ops([left, right, product, total, YieldOp(total)])

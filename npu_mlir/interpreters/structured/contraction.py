@@ -93,6 +93,7 @@ def _classify(space: Space, a: int, b: int) -> Classes | None:
             (True, False, False): classes.m,
             (False, True, False): classes.n,
             (True, True, True): classes.k,
+            (False, False, False): classes.m if space.extents[d] == 1 else None,
         }.get(role)
         if target is None:
             return None

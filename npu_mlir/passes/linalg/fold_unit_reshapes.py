@@ -97,8 +97,23 @@ def _fold_expansion(expand: tensor.ExpandShapeOp, kept: list[int], user: Operati
         if value is expand.result:
             parts.inputs[k] = _source(expand)
             parts.maps[k] = [parts.maps[k][d] for d in kept]
+    builder = Builder()
+    if is_contraction(user):
+        remove_loops(parts, _one_sided_loops(parts))
+        _collapse_operands(builder, parts)
     if _all_loops_known(parts):
-        replace(parts)
+        replace(parts, builder.ops)
+
+
+def _one_sided_loops(parts: Generic) -> list[int]:
+    """Summed loops of one iteration that only one operand still has: a product sums over loops of both."""
+    extents = loop_extents(parts)
+    used = [{d for expr in exprs for d in expr.used_dims()} for exprs in parts.maps[:-1]]
+    return [
+        d
+        for d, is_reduction in enumerate(parts.reductions)
+        if is_reduction and extents[d] == 1 and not all(d in dims for dims in used)
+    ]
 
 
 def _all_loops_known(parts: Generic) -> bool:

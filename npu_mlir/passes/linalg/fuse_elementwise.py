@@ -111,7 +111,12 @@ def _fuse(producer: Generic, consumer: Generic, value: SSAValue) -> GenericOp:
         arg.replace_all_uses_with(_inline(producer, consumer, consumer.maps[k]))
         consumer.block.erase_arg(arg)
         del consumer.inputs[k], consumer.maps[k]
-    return replace(consumer, (), producer.op)
+    fused = replace(consumer, (), producer.op)
+    if not value.uses:
+        # At once, so that what it read has one use less.
+        producer.op.detach()
+        producer.op.erase()
+    return fused
 
 
 def _inline(producer: Generic, consumer: Generic, loops: list[AffineExpr]) -> SSAValue:

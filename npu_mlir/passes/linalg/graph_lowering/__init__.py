@@ -4,13 +4,21 @@
 and returns it. The operands of the op are lowered already.
 """
 
-from npu_mlir.passes.linalg.graph_lowering import contraction, elementwise, movement, normalization, window
+from npu_mlir.passes.linalg.graph_lowering import (
+    contraction,
+    convolution,
+    elementwise,
+    movement,
+    normalization,
+    window,
+)
 from npu_mlir.passes.linalg.graph_lowering.registry import LOWERINGS, Lowering, lowering
 
 __all__ = [
     "LOWERINGS",
     "Lowering",
     "contraction",
+    "convolution",
     "elementwise",
     "lowering",
     "movement",

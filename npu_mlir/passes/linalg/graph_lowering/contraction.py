@@ -1,14 +1,12 @@
-"""Convolution and matrix products: one generic that multiplies and sums (in f32 for narrow floats) and an elementwise
-one for bias, scale and rounding."""
+"""Matrix products: one generic that multiplies and sums (in f32 for narrow floats) and an elementwise one for bias,
+scale and rounding."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineExpr
 
 from npu_mlir.dialects import graph
 from npu_mlir.passes.linalg.generics import Body, Builder, Map, Shape, element_of, shape_of
@@ -43,7 +41,7 @@ def matmul(b: Builder, op: graph.MatmulOp) -> SSAValue:
     lhs, lhs_map = _batched(b, op.lhs, shape, [rank - 2, rank])
     rhs, rhs_map = _batched(b, op.rhs, shape, [rank, rank - 1])
     product = contract(b, lhs, rhs, [lhs_map, rhs_map, range(rank)], shape, rank + 1, [rank])
-    return _narrowed(b, product, op)
+    return narrowed(b, product, op)
 
 
 def _batched(b: Builder, value: SSAValue, shape: Shape, matrix: list[int]) -> tuple[SSAValue, list[int]]:
@@ -55,7 +53,7 @@ def _batched(b: Builder, value: SSAValue, shape: Shape, matrix: list[int]) -> tu
     return b.reshape(value, compact), [d + offset for d in keep] + matrix
 
 
-def _narrowed(b: Builder, value: SSAValue, op: Any) -> SSAValue:
+def narrowed(b: Builder, value: SSAValue, op: Any) -> SSAValue:
     """The accumulated value rounded to the element type of the op's result."""
     element = element_of(op.result)
     if element_of(value) == element:
@@ -80,113 +78,6 @@ def gemm(b: Builder, op: graph.GemmOp) -> SSAValue:
         return body.apply("add", x, body.apply("mul", bias, beta) if beta != 1 else bias)
 
     if op.bias is None and alpha == 1:
-        return _narrowed(b, product, op)
+        return narrowed(b, product, op)
     inputs = [product] if op.bias is None else [product, op.bias]
     return elementwise(b, inputs, shape, element, build)
-
-
-@dataclass(frozen=True)
-class Window:
-    """A window that slides over spatial dims: at output `o` and window position `k` it reads `o * s + k * d`."""
-
-    strides: Sequence[int]
-    dilations: Sequence[int]
-
-    def reads(self, outputs: Sequence[int], kernel: Sequence[int]) -> list[AffineExpr]:
-        """The input index per spatial axis, from the loops of output and window."""
-        steps = zip(outputs, kernel, self.strides, self.dilations, strict=True)
-        return [AffineExpr.dimension(o) * s + AffineExpr.dimension(k) * d for o, k, s, d in steps]
-
-
-def pad_spatial(b: Builder, value: SSAValue, pads: Sequence[int], first: int, fill: float) -> SSAValue:
-    """The image padded along its spatial dims, which start at `first`; pads are all begins, then all ends."""
-    count = len(pads) // 2
-    rank = len(shape_of(value))
-    before, after = [0] * first, [0] * (rank - first - count)
-    return b.pad(value, [*before, *pads[:count], *after], [*before, *pads[count:], *after], fill)
-
-
-@lowering(graph.ConvOp)
-def conv(b: Builder, op: graph.ConvOp) -> SSAValue:
-    """Loops: (n, spatial, o, window, c) for NHWC, (n, o, spatial, c, window) for NCHW. With groups, g stands before
-    o; a depthwise convolution has neither o nor c, its loop g is the channel."""
-    nhwc = op.layout.data is graph.Layout.NHWC
-    spatial = len(op.strides.get_values())
-    x = pad_spatial(b, op.input, op.pads.get_values(), 1 if nhwc else 2, 0)
-    x, w, channels_out, has_c = _grouped_operands(b, op, x, nhwc)
-    loops = _conv_loops(spatial, len(channels_out), has_c, nhwc)
-    window = Window(op.strides.get_values(), op.dilations.get_values())
-    reads = window.reads(loops.spatial, loops.window)
-    grouped = loops.out[:-1] if has_c and len(loops.out) == 2 else ([] if has_c else loops.out)
-    own = [] if not has_c else loops.out[-1:]
-    if nhwc:
-        x_map: Map = [loops.n, *reads, *grouped, *loops.c]
-        w_map: Map = [*loops.window, *loops.c, *grouped, *own]
-        out_map: Map = [loops.n, *loops.spatial, *loops.out]
-    else:
-        x_map = [loops.n, *grouped, *loops.c, *reads]
-        w_map = [*grouped, *own, *loops.c, *loops.window]
-        out_map = [loops.n, *loops.out, *loops.spatial]
-    final = shape_of(op.result)
-    extents = final[1:-1] if nhwc else final[2:]
-    shape = (final[0], *extents, *channels_out) if nhwc else (final[0], *channels_out, *extents)
-    reductions = [*loops.c, *loops.window]
-    num_dims = 1 + len(loops.out) + 2 * spatial + len(loops.c)
-    product = contract(b, x, w, [x_map, w_map, out_map], shape, num_dims, reductions)
-    return _with_bias(b, op, b.reshape(product, final), -1 if nhwc else 1)
-
-
-def _grouped_operands(
-    b: Builder, op: graph.ConvOp, x: SSAValue, nhwc: bool
-) -> tuple[SSAValue, SSAValue, tuple[int, ...], bool]:
-    """Input and weight with explicit groups, the output channel dims, and whether input channels are summed."""
-    group, w = op.group.value.data, op.weight
-    if group == 1:
-        return x, w, (shape_of(w)[-1 if nhwc else 0],), True
-    xs, ws = shape_of(x), shape_of(w)
-    out, per_group = (ws[-1], ws[-2]) if nhwc else (ws[0], ws[1])
-    window = ws[:-2] if nhwc else ws[2:]
-    if out == group and per_group == 1:
-        return x, b.reshape(w, (*window, out) if nhwc else (out, *window)), (out,), False
-    split = (group, out // group)
-    if nhwc:
-        x = b.reshape(x, (*xs[:-1], group, per_group))
-        w = b.reshape(w, (*window, per_group, *split))
-    else:
-        x = b.reshape(x, (xs[0], group, per_group, *xs[2:]))
-        w = b.reshape(w, (*split, per_group, *window))
-    return x, w, split, True
-
-
-@dataclass(frozen=True)
-class _Loops:
-    n: int
-    spatial: list[int]
-    out: list[int]
-    window: list[int]
-    c: list[int]
-
-
-def _conv_loops(spatial: int, num_out: int, has_c: bool, nhwc: bool) -> _Loops:
-    """The numbers of the loops, in the order of the layout."""
-    order = [("spatial", spatial), ("out", num_out), ("window", spatial), ("c", int(has_c))]
-    if not nhwc:
-        order = [order[1], order[0], order[3], order[2]]
-    numbers: dict[str, list[int]] = {}
-    start = 1
-    for name, count in order:
-        numbers[name] = list(range(start, start + count))
-        start += count
-    return _Loops(0, numbers["spatial"], numbers["out"], numbers["window"], numbers["c"])
-
-
-def _with_bias(b: Builder, op: graph.ConvOp, product: SSAValue, axis: int) -> SSAValue:
-    if op.bias is None:
-        return _narrowed(b, product, op)
-    shape = shape_of(product)
-
-    def build(body: Body, x: SSAValue, y: SSAValue) -> SSAValue:
-        return body.cast(body.apply("add", x, body.cast(y, x.type)), element_of(op.result))
-
-    maps: list[Map] = [range(len(shape)), [axis % len(shape)]]
-    return b.map([product, op.bias], maps, shape, element_of(op.result), build)

@@ -12,7 +12,7 @@ from npu_mlir.constants import make_constant
 from npu_mlir.dialects import graph
 from npu_mlir.interpreters.dtypes import numpy_dtype
 from npu_mlir.passes.linalg.generics import Body, Builder, Map, bit_width, element_of, shape_of
-from npu_mlir.passes.linalg.graph_lowering.contraction import Window, pad_spatial
+from npu_mlir.passes.linalg.graph_lowering.convolution import pad_spatial, window_read
 from npu_mlir.passes.linalg.graph_lowering.registry import (
     add_into,
     elementwise,
@@ -48,8 +48,9 @@ def _slide(
     shape = shape_of(op.result)
     rank, count = len(shape), len(kernel)
     outputs, loops = list(range(first, first + count)), list(range(rank, rank + count))
-    window = Window(op.strides.get_values(), op.dilations.get_values())
-    x_map: Map = [*range(first), *window.reads(outputs, loops), *range(first + count, rank)]
+    steps = zip(outputs, loops, op.strides.get_values(), op.dilations.get_values(), strict=True)
+    reads = [window_read(*step) for step in steps]
+    x_map: Map = [*range(first), *reads, *range(first + count, rank)]
     extents = b.empty(tuple(kernel), element_of(op.input))
     start = b.fill(init, shape, element)
     return b.generic(

@@ -4,7 +4,7 @@ The formula is a maximum over pipes plus filling and draining the pipeline, in c
 
     cube  = steps of the cube + 6 per mmad            mte2 = bytes from GM / rate + 16 per transfer
     mte1  = bytes to L0A / 512 + to L0B / 256 + 8     fix  = accumulator bytes / 512;  mte3 = result bytes / 64
-    vec   = operations of the epilogue * rows * groups of 256 B in a row * 2
+    vec   = rows * groups of 256 B in a row, over all operations of the epilogue * 2
     fill  = GM latency + first chunk / rate           drain = the last tile on its way out
 
 Rates and fixed parts are the target's. An operand that does not depend on the inner loops stays in L1.
@@ -88,8 +88,8 @@ class Dim:
 class Product:
     """A contraction to be tiled. `dims` by number; the operands' maps are over these numbers.
 
-    `epilogue` is the number of vector operations on every element of the result, `loaded` and `stored` are the bytes of
-    operands read beside it and of results written, per element.
+    Per element of the result, in bytes: `epilogue` is what the vector unit works through, `loaded` what is read beside the
+    result, `stored` what is written.
     """
 
     dims: tuple[Dim, ...]
@@ -247,7 +247,7 @@ def _cycles(
         mte2 += times * (size / rate + target.latencies["dma"])
     m, n = (math.prod(tile[d] for d in dims) for dims in (p.m, p.n))
     fix = tiles * m * n * 4 / target.rates.get("l0c_ub", target.rates["l0c_gm"])
-    vector = tiles * p.epilogue * m * ceil_div(4 * n, target.vector_bytes) * _SLOPE
+    vector = tiles * m * ceil_div(p.epilogue * n, target.vector_bytes) * _SLOPE
     mte2 += tiles * (m * round_up(n * p.loaded, 32) / target.rates["gm_ub"])
     mte3 = tiles * m * round_up(n * p.stored, 32) / target.rates["ub_gm"]
     exposed = 0 if slots > 1 else (tiles - 1) / tiles * fix

@@ -27,7 +27,7 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects import linalg
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.dims import Compute, Kind, contraction_roles
@@ -174,15 +174,16 @@ def _pieces(product: Product, tiling: Tiling, target: Target) -> Iterator[_Piece
     if target.split_cores:
         yield _Piece(whole, 1)
         return
-    elements = min(whole, target.ub // _UB_SHARE)
+    per_element = 2 * (_ACCUMULATOR + product.loaded + product.stored)
+    elements = min(whole, target.ub // per_element)
     while elements:
         yield _Piece(elements, 2)
-        elements //= 2
+        elements = elements * 3 // 4
     yield _Piece(1, 1)
 
 
-_UB_SHARE = 24
-"""UB bytes divided by it is the first guess for the elements of a piece: about three f32 tiles, two slots each."""
+_ACCUMULATOR = 4
+"""Bytes of an accumulator's element, f32 or i32."""
 
 
 def _schedule(
@@ -243,13 +244,25 @@ def _product(kernel: Kernel, compute: Compute, target: Target) -> Product:
     element = element_bytes(cast("Tensor", generic.inputs[0].type).element_type)
     batch, m, n, k = (tuple(of[d] for d in dims_) for dims_ in (roles.batch, roles.m, roles.n, roles.k))
     loaded, stored = _traffic(kernel, compute)
-    return Product(dims, batch, m, n, k, (maps[0], maps[1]), element, _operations(kernel), loaded, stored)
+    return Product(dims, batch, m, n, k, (maps[0], maps[1]), element, _vector_bytes(kernel, compute), loaded, stored)
 
 
-def _operations(kernel: Kernel) -> int:
-    """Vector operations on every element of the result."""
-    generics = [op for op, compute in kernel.computes.items() if not compute.contraction]
-    return sum(len(body_ops(cast("linalg.GenericOp", op))) for op in generics)
+def _vector_bytes(kernel: Kernel, contraction: Compute) -> int:
+    """Bytes that the vector unit works through per element of the result, one operation after the other."""
+    free = {kernel.classes.of[contraction.key][d] for d in contraction.result}
+    total = 0
+    for op, compute in kernel.computes.items():
+        if compute.contraction:
+            continue
+        generic = cast("linalg.GenericOp", op)
+        of = kernel.classes.of[op]
+        spans = [{of[d] for e in map_ for d in e.dims()} for map_ in compute.maps]
+        whole: set[SSAValue] = {a for a, s in zip(generic.body.block.args, spans, strict=False) if s >= free}
+        for inner in body_ops(generic):
+            if any(v in whole for v in inner.operands) or any(compute.reduction):
+                whole.add(inner.results[0])
+                total += max(element_bytes(v.type) for v in (*inner.operands, *inner.results))
+    return total
 
 
 def _traffic(kernel: Kernel, contraction: Compute) -> tuple[int, int]:

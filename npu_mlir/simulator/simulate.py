@@ -18,7 +18,7 @@ from xdsl.ir import Operation
 
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
-from npu_mlir.dialects.npu_isa import BufferOp, CubeWork, Pipe
+from npu_mlir.dialects.npu_isa import BufferOp, CubeWork, Instruction, MoveWork, Pipe
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import Interpreter, check_inputs
@@ -26,7 +26,7 @@ from npu_mlir.interpreters.npu_isa import DEFAULT_TARGET
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.registry import Results, Step
 from npu_mlir.simulator.codegen import Generated, Mode, generate
-from npu_mlir.simulator.errors import SimulationError
+from npu_mlir.simulator.errors import SimulationError, describe
 from npu_mlir.simulator.hazards import Hazards
 from npu_mlir.simulator.pipes import Clock
 from npu_mlir.simulator.values import Decoder
@@ -193,7 +193,7 @@ class KernelProgram:
         self.stats = KernelStats(kernel.sym_name.data, loc.data if isinstance(loc, StringAttr) else "")
         self.once: KernelStats | None = None
         self._repeat: Generated | None = None
-        check_capacity(kernel, host.target)
+        check_machine(kernel, host.target)
 
     def launch(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
         """Run the kernel once on GM arrays; the first launch finds its cycles."""
@@ -244,8 +244,8 @@ class KernelProgram:
             total.pipe_busy[pipe] = total.pipe_busy.get(pipe, 0) + cycles
 
 
-def check_capacity(kernel: tile.KernelOp, target: Target) -> None:
-    """Raise unless every buffer of the kernel lies inside its memory."""
+def check_machine(kernel: tile.KernelOp, target: Target) -> None:
+    """Raise unless the target has every path that the kernel uses, and memory where its buffers are."""
     for op in kernel.walk():
         if isinstance(op, BufferOp):
             space = op.result.type.space.data
@@ -254,6 +254,12 @@ def check_capacity(kernel: tile.KernelOp, target: Target) -> None:
                 raise SimulationError(
                     f"the buffer ends at byte {end} of {space}, which has {target.capacity(space)} on {target.name}",
                     loc=op,
+                )
+        elif isinstance(op, Instruction) and isinstance(work := op.work(), MoveWork):
+            if work.path not in target.rates:
+                source, dest = work.path.split("_")
+                raise SimulationError(
+                    f"{target.name} has no path from {source} to {dest}: {describe(op)}", loc=op
                 )
 
 

@@ -220,8 +220,9 @@ class _Tiler:
 
     @contextmanager
     def _at(self, position: dict[int, _Position]) -> Iterator[None]:
-        """The same block at another position."""
-        self.frames.append(_Frame(self.here.block, self.here.position | position))
+        """The same place in the same block at another position."""
+        here = self.here
+        self.frames.append(_Frame(here.block, here.position | position, loop=here.loop))
         yield
         self.frames.pop()
 

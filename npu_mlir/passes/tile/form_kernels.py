@@ -47,6 +47,7 @@ from xdsl.passes import ModulePass
 from npu_mlir.analysis.affine_maps import Linear, affine_expression
 from npu_mlir.analysis.dims import Classes, Compute, Kind, contraction_roles, dim_classes
 from npu_mlir.analysis.grouping import form_groups
+from npu_mlir.analysis.tiling import round_up
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.passes.tile.compute import (
@@ -165,11 +166,16 @@ def _footprint(group: Sequence[Compute], classes: Classes, whole: set[int], targ
     total = 0
     for op in group:
         of = classes.of[op.key]
-        total += math.prod(sizes[of[d]] for d in op.result)
+        total += _elements([sizes[of[d]] for d in op.result])
         for key, map_ in zip(op.operands, op.maps, strict=True):
             if key not in inside:
-                total += 2 * math.prod(_box(expr, [sizes[c] for c in of], op) for expr in map_)
+                total += 2 * _elements([_box(expr, [sizes[c] for c in of], op) for expr in map_])
     return 4 * total
+
+
+def _elements(shape: Sequence[int]) -> int:
+    """Elements of a tile whose rows are padded as those of f32 are."""
+    return math.prod(shape[:-1]) * round_up(shape[-1], tile.ROW_ALIGNMENT // 4) if shape else 1
 
 
 def _box(expr: Linear, sizes: Sequence[int], op: Compute) -> int:

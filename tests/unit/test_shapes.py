@@ -158,7 +158,7 @@ def test_transpose_and_concat(perm: list[int], axis: int):
     [
         (lambda: shapes.matmul((2, 3), (4, 5)), "inner extents of 2x3 and 4x5 differ"),
         (lambda: shapes.matmul((3,), (3, 5)), "operands 3 and 3x5 must have rank 2 or more"),
-        (lambda: shapes.reshape((2, 3), (4, -1)), "2x3 cannot become 4x-1"),
+        (lambda: shapes.reshape((2, 3), (4, -1)), r"2x3 cannot become 4x\?"),
         (lambda: shapes.reshape((2, 3), (5,)), "2x3 has 6 elements, 5 has 5"),
         (lambda: shapes.transpose((2, 3), (0, 0)), r"perm \[0, 0\] is no permutation of rank 2"),
         (lambda: shapes.concat([(2, 3), (2, 4)], 0), "shapes 2x3 and 2x4 differ outside of axis 0"),

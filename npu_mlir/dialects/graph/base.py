@@ -145,12 +145,12 @@ class GraphOp(IRDLOperation, ABC):
             if all(map(is_static, self.operands)):
                 self._verify_shape(self.infer_shape())
         except ShapeError as error:
-            raise VerifyException(f"{self.name}: {error}") from error
+            raise VerifyException(str(error)) from error
 
     def _verify_shape(self, inferred: Shape) -> None:
         declared = shape_of(self.result)
         fits = len(declared) == len(inferred) and all(
-            extent in (actual, -1) for extent, actual in zip(declared, inferred, strict=True)
+            extent < 0 or extent == actual for extent, actual in zip(declared, inferred, strict=True)
         )
         if not fits:
             raise ShapeError(f"result shape is {shapes.text(declared)}, inferred {shapes.text(inferred)}")

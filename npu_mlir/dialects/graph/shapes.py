@@ -16,8 +16,8 @@ class ShapeError(ValueError):
 
 
 def text(shape: Sequence[int]) -> str:
-    """`(1, 3, 24)` as `1x3x24`, a scalar as `scalar`."""
-    return "x".join(str(extent) for extent in shape) or "scalar"
+    """`(1, 3, 24)` as `1x3x24`, an open extent as `?`, a scalar as `scalar`."""
+    return "x".join("?" if extent < 0 else str(extent) for extent in shape) or "scalar"
 
 
 def broadcast(*shapes: Shape) -> Shape:

@@ -35,6 +35,9 @@ from npu_mlir.simulator.written import Slot, spread
 from npu_mlir.targets.target import Target
 
 NUMBER = {pipe: i for i, pipe in enumerate(EXECUTING)}
+BUCKET = 1024
+"""Bytes in which accesses to a memory are sorted, to find those that may overlap."""
+
 Check = Callable[..., None]
 
 
@@ -80,7 +83,8 @@ class Hazards:
         self.issued = [0] * len(EXECUTING)
         self.pending: dict[tuple[int, int, int], tuple[list[int], Operation]] = {}
         self.consumed: dict[tuple[int, int, int], tuple[int, Operation]] = {}
-        self.accesses: dict[Space, list[Access]] = {space: [] for space in Space}
+        self.seen: dict[tuple[Space, int], list[Access]] = {}
+        """The accesses that touch each bucket of each memory."""
         self.slots: dict[tuple[npu_isa.BufferOp, int], Slot] = {}
         self.gm = GmMemory(kernel, self.clocks)
 
@@ -158,13 +162,17 @@ class Hazards:
         access = Access(operand.op, operand.write, address, operand.extent, slot)
         operand.accesses[address] = access
         space = operand.buffer.result.type.space.data
-        for other in self.accesses[space]:
-            if other.pipe == access.pipe or not (other.write or access.write):
+        near: dict[int, Access] = {}
+        for bucket in range(address // BUCKET, (address + operand.extent.end - 1) // BUCKET + 1):
+            here = self.seen.setdefault((space, bucket), [])
+            near |= {id(other): other for other in here if other.pipe != access.pipe}
+            here.append(access)
+        for other in near.values():
+            if not (other.write or access.write):
                 continue
             if overlap(address, operand.extent, other.address, other.extent):
                 access.conflicts.append(other)
                 other.conflicts.append(access)
-        self.accesses[space].append(access)
         return access
 
     def _poison(

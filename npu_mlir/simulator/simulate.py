@@ -255,12 +255,15 @@ def check_machine(kernel: tile.KernelOp, target: Target) -> None:
                     f"the buffer ends at byte {end} of {space}, which has {target.capacity(space)} on {target.name}",
                     loc=op,
                 )
-        elif isinstance(op, Instruction) and isinstance(work := op.work(), MoveWork):
-            if work.path not in target.rates:
-                source, dest = work.path.split("_")
-                raise SimulationError(
-                    f"{target.name} has no path from {source} to {dest}: {describe(op)}", loc=op
-                )
+        elif isinstance(op, Instruction):
+            _check_path(op, target)
+
+
+def _check_path(op: Instruction, target: Target) -> None:
+    work = op.work()
+    if isinstance(work, MoveWork) and work.path not in target.rates:
+        source, dest = work.path.split("_")
+        raise SimulationError(f"{target.name} has no path from {source} to {dest}: {describe(op)}", loc=op)
 
 
 def _macs(work: CubeWork) -> int:

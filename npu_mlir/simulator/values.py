@@ -48,8 +48,8 @@ class L0:
         if memory is None:
             size = self.core.memory[space].size // dtype.itemsize
             memory = self.memory[space, dtype] = np.full(size, 0xFF, np.uint8).astype(wide)
-        side = self.core.target.cube_m
-        rows, columns = -(-rows // side) * side, -(-columns // side) * side
+        # Raises where the matrix does not fit its memory.
+        rows, columns = self.core.matrix(space, address, rows, columns, dtype).shape
         start = address // dtype.itemsize
         return memory[start : start + rows * columns].reshape(rows, columns)
 

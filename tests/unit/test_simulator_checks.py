@@ -292,3 +292,30 @@ builtin.module attributes {"npu.target" = "toy"} {
     assert result.kernels[0].launches == 2
     with pytest.raises(SimulationError, match="still needed"):
         simulate(parse(text.replace("OFFSET", "8")), [x])
+
+
+def test_a_path_that_the_target_lacks():
+    text = """
+builtin.module attributes {"npu.target" = "ascend-910b"} {
+  func.func @main() -> tensor<4xf32> {
+    %y = tile.launch @k() : () -> tensor<4xf32>
+    func.return %y : tensor<4xf32>
+  }
+  tile.kernel @k(%Y: memref<4xf32, #tile.space<gm>>) {
+    %c = npu_isa.buffer 1 x 32 at 0 : !npu_isa.addr<l0c>
+    %u = npu_isa.buffer 1 x 32 at 0 : !npu_isa.addr<ub>
+    npu_isa.fixpipe_ub %c<1> -> %u<1> over [4] : f32
+    tile.return
+  }
+}
+"""
+    with pytest.raises(SimulationError, match="ascend-910b has no path from l0c to ub: npu_isa.fixpipe_ub"):
+        simulate(parse(text))
+
+
+def test_memory_that_does_not_exist_without_checks():
+    from npu_mlir.diagnostics import UserError
+
+    code = "%o = arith.constant 4096 : index\n%p = npu_isa.at %u + %o : !npu_isa.addr<ub>"
+    with pytest.raises(UserError, match="are not inside ub, which has 2048 bytes"):
+        run(code, LOAD.replace("%u", "%p"), check=False)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects.tile import Space
 from npu_mlir.targets.target import Target
 
@@ -26,7 +27,13 @@ class Core:
         """The strided elements at an address; `strides` count elements."""
         size = dtype.itemsize
         steps = tuple(s * size for s in strides)
-        return np.ndarray(tuple(shape), dtype, self.memory[space].data, address, steps)
+        try:
+            return np.ndarray(tuple(shape), dtype, self.memory[space].data, address, steps)
+        except (TypeError, ValueError) as error:
+            raise UserError(
+                f"elements {list(shape)} of {dtype} at byte {address} are not inside {space}, "
+                f"which has {self.target.capacity(space)} bytes"
+            ) from error
 
     def matrix(self, space: Space, address: int, rows: int, columns: int, dtype: np.dtype[Any]) -> np.ndarray:
         """A row-major matrix whose sides are padded to multiples of the cube's side."""

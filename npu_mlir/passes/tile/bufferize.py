@@ -33,8 +33,9 @@ from __future__ import annotations
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import linalg, memref, scf, tensor
+from xdsl.dialects import memref, scf, tensor
 from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
+from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass

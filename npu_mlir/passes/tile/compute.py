@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
-from xdsl.dialects import arith, linalg, tensor
+from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
+from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 

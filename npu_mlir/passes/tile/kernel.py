@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects import linalg
+from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation
 
 from npu_mlir.analysis.dims import Classes, Compute, dim_classes

@@ -35,7 +35,17 @@ class Writer:
             kinds = ["scalar", "scalar", "compare", "vector", "vector", "load", "mmad"]
             kind = self.pick(kinds + (["for", "if"] if depth else []))
             getattr(self, f"write_{kind}")(indices, conditions, depth)
+        self.observe(indices[-1], len(self.lines))
         return indices
+
+    def observe(self, index: str, amount: int) -> None:
+        """Make the value of an index visible in UB."""
+        offset, place = self.name(), self.name()
+        self.lines += [
+            f"{offset} = arith.muli {index}, %c4 : index",
+            f"{place} = npu_isa.at %seen + {offset} : !npu_isa.addr<ub>",
+            f"npu_isa.vbinary add {place}<1>, {place}<1>, imm {amount}.0 : f32 over [1] : f32",
+        ]
 
     def write_scalar(self, indices: list[str], conditions: list[str], depth: int) -> None:
         result, a, b = self.name(), self.pick(indices), self.pick(indices)
@@ -116,7 +126,7 @@ def kernels(draw: st.DrawFn) -> str:
     writer = Writer(draw)
     writer.block(["%c0", "%c1", "%c3"], ["%true", "%false"], 2)
     body = "\n".join("    " + line for line in writer.lines)
-    constants = "\n".join(f"    %c{n} = arith.constant {n} : index" for n in (0, 1, 3, 32, 97))
+    constants = "\n".join(f"    %c{n} = arith.constant {n} : index" for n in (0, 1, 3, 4, 32, 97))
     return f"""
 builtin.module attributes {{"npu.target" = "toy"}} {{
   func.func @main(%x: tensor<4x16xf32>) -> tensor<512xf32> {{
@@ -129,6 +139,7 @@ builtin.module attributes {{"npu.target" = "toy"}} {{
     %false = arith.constant false
     %ub = npu_isa.buffer 2 x 160 at 0 : !npu_isa.addr<ub>
     %all = npu_isa.buffer 1 x 2048 at 0 : !npu_isa.addr<ub>
+    %seen = npu_isa.buffer 1 x 512 at 1024 : !npu_isa.addr<ub>
     %l1 = npu_isa.buffer 2 x 160 at 0 : !npu_isa.addr<l1>
     %start = npu_isa.buffer 1 x 1024 at 0 : !npu_isa.addr<l1>
     %a = npu_isa.buffer 1 x 64 at 0 : !npu_isa.addr<l0a>

@@ -65,8 +65,11 @@ def dense(array: np.ndarray) -> DenseIntOrFPElementsAttr[Any]:
 
 
 def is_small(array: np.ndarray) -> bool:
-    """Whether a constant is written into the IR instead of the weight file."""
-    return array.size <= SMALL or bool((array == array.flat[0]).all())
+    """Whether a constant is written into the IR instead of the weight file. One that mixes 0 and -0 is not: it
+    would be printed as if all its elements were the same."""
+    if array.size == 0 or not bool((array == array.flat[0]).all()):
+        return array.size <= SMALL
+    return array.dtype.kind in "biu" or not bool(np.signbit(array).any()) or bool(np.signbit(array).all())
 
 
 def make_constant(store: WeightStore, array: np.ndarray, name: str) -> Operation:

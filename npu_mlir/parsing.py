@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, AnyFloat, FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
@@ -17,6 +17,19 @@ from npu_mlir.diagnostics import Note, SourceLocation, UserError, closest, regis
 
 if TYPE_CHECKING:
     from xdsl.context import Context
+
+
+class _BitPattern(AttrParser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]
+    """A hexadecimal literal, which stands for the bits of a float. xDSL prints what has no exact decimal form this
+    way (infinities, NaN, 2**24), but reads it as an integer."""
+
+    def to_type(self, parser: AttrParser, type: Any) -> Any:
+        if not isinstance(type, AnyFloat) or not isinstance(self.value, int):
+            return super().to_type(parser, type)
+        try:
+            return type.unpack(self.value.to_bytes(type.compile_time_size, "little"), 1)[0]
+        except OverflowError:
+            parser.raise_error(f"more bits than {type} has", at_position=self.span)
 
 
 class LocatingParser(Parser):
@@ -46,6 +59,12 @@ class LocatingParser(Parser):
             line, column = self.line_and_column(position)
             op.location = FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
         return op
+
+    def _parse_tensor_literal_element(self) -> AttrParser._TensorLiteralElement:  # pyright: ignore[reportPrivateUsage]
+        element = super()._parse_tensor_literal_element()
+        if element.span.text[:2] in ("0x", "0X"):
+            return _BitPattern(element.is_negative, element.value, element.span)
+        return element
 
     def resolve_operand(self, operand: UnresolvedOperand, type: Attribute) -> SSAValue:
         name = operand.operand_name

@@ -11,7 +11,9 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from npu_mlir.constants import constant_of, make_constant
 from npu_mlir.diagnostics import UserError
+from npu_mlir.dialects import make_context
 from npu_mlir.dialects.graph import WeightOp
+from npu_mlir.parsing import parse_module
 from npu_mlir.weights import (
     has_new_weights,
     require_weights,
@@ -101,7 +103,8 @@ def test_fresh_names():
         np.asarray(True),
         np.zeros((0, 3), np.float32),
         np.arange(3, dtype=np.uint8),
-        np.array([0.0, -0.0], np.float32),
+        np.array([0.0, -np.inf, np.nan, 2**24, 3.4e38, 1e-45], np.float32),
+        np.full((40, 2), -np.inf, np.float16),
     ],
 )
 def test_small_constants_stay_in_the_module(array: np.ndarray):
@@ -111,6 +114,16 @@ def test_small_constants_stay_in_the_module(array: np.ndarray):
     found = constant_of(op.results[0], weights_of(module))
     assert found is not None and found.dtype == array.dtype
     np.testing.assert_array_equal(found, array)
+    module.body.block.add_op(op)
+    (again,) = parse_module(make_context(), str(module), "again").body.block.ops
+    found = constant_of(again.results[0], weights_of(module))
+    assert found is not None
+    np.testing.assert_array_equal(found, array)
+
+
+def test_zeros_of_both_signs_go_to_the_store():
+    """Printed, they would all look the same."""
+    assert isinstance(make_constant(weights_of(ModuleOp([])), np.array([0.0, -0.0]), "zeros"), WeightOp)
 
 
 def test_missing_file(tmp_path: Path):

@@ -145,7 +145,11 @@ def contraction_roles(op: Compute) -> Contraction | None:
     a, b = ({d for expr in map_ for d in expr.dims()} for map_ in op.maps[:2])
     reduced = {d for d, red in enumerate(op.reduction) if red}
     parallel = [d for d in op.result if d not in reduced]
-    if not reduced or not reduced <= a & b or sorted(parallel) != sorted(set(range(len(op.extents))) - reduced):
+    if (
+        not reduced
+        or not reduced <= a & b
+        or sorted(parallel) != sorted(set(range(len(op.extents))) - reduced)
+    ):
         return None
     batch = [d for d in parallel if d in a and d in b]
     rows, columns = [d for d in parallel if d not in b], [d for d in parallel if d not in a]

@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import (
     AffineMapAttr,
     DenseArrayBase,
     DictionaryAttr,
-    FlatSymbolRefAttr,
     FloatAttr,
     IndexType,
     IntegerAttr,
@@ -132,7 +131,7 @@ class ScheduleAttr(ParametrizedAttribute):
         value = self.entries.data.get(key)
         if value is None:
             return ()
-        return tuple(int(v) for v in cast("DenseArrayBase", value).iter_values())
+        return tuple(int(v) for v in cast("DenseArrayBase[IntegerType]", value).get_values())
 
     def slots(self) -> dict[str, int]:
         """Number of ping-pong copies by space name; a space not named has one."""
@@ -373,7 +372,7 @@ class LaunchOp(IRDLOperation):
 
     def __init__(self, kernel: str, inputs: Sequence[SSAValue], result_types: Sequence[Attribute]):
         super().__init__(
-            operands=[inputs], result_types=[result_types], properties={"kernel": FlatSymbolRefAttr(kernel)}
+            operands=[inputs], result_types=[result_types], properties={"kernel": SymbolRefAttr(kernel)}
         )
 
 

@@ -14,7 +14,7 @@ from xdsl.ir.affine import AffineMap
 from npu_mlir.analysis.affine_maps import Linear, linear_map
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
-from npu_mlir.interpreters.dtypes import numpy_dtype
+from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, Step, impl, prepare
 
@@ -30,7 +30,7 @@ def launch(interp: Interpreter, op: tile.LaunchOp) -> Step:
     kernel = interp.symbol(op.kernel)
     if not isinstance(kernel, tile.KernelOp):
         raise UserError(f"'@{op.kernel.string_value()}' is not a kernel", loc=op)
-    types = [(t.get_shape(), numpy_dtype(t)) for t in op.result_types]
+    types = [(static_shape(t), numpy_dtype(t)) for t in op.result_types]
 
     def step(args: Results) -> Results:
         outputs = tuple(poisoned(shape, dtype) for shape, dtype in types)

@@ -133,7 +133,7 @@ class _Bufferizer:
 
     def _window(self, op: tensor.EmptyOp) -> None:
         """An operand that only gives extents: a buffer of no space, which nothing ever reads."""
-        type_ = cast("Tensor", op.tensor.type)
+        type_ = op.tensor.type
         alloc = memref.AllocOp([], [], MemRefType(type_.element_type, type_.get_shape()))
         cast("Block", op.parent).insert_op_before(alloc, op)
         self.buffers[op.tensor] = alloc.memref

@@ -1,8 +1,8 @@
 """Choose the tile sizes, loop order and slots of every kernel, as a `#tile.schedule`.
 
-All policy is here. A contraction takes the best tiling by the formula of `analysis.tiling`; a vector kernel the largest
-tiles, innermost dims whole, that leave a few of them to overlap. Then the kernel is tiled, bufferized and planned on the
-side: if a memory overflows, the tiles are made smaller, so that the schedule written down is one that fits.
+All policy is here. A contraction takes the best tiling by the formula of `analysis.tiling`; a vector kernel the
+largest tiles, innermost dims whole, that leave a few of them to overlap. Then the kernel is tiled, bufferized and
+planned on the side: if a memory overflows, the tiles are made smaller, so that the schedule written down fits.
 
 Before:
 
@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import cast
 
 from xdsl.context import Context
@@ -78,7 +79,7 @@ def choose(op: tile.KernelOp, target: Target) -> tile.ScheduleAttr:
         else _contraction_schedules(kernel, contraction, target)
     )
     overflow: Overflow | None = None
-    for schedule in candidates:
+    for schedule in _distinct(candidates):
         overflow = try_schedule(op, schedule, target)
         if overflow is None:
             return schedule
@@ -88,6 +89,11 @@ def choose(op: tile.KernelOp, target: Target) -> tile.ScheduleAttr:
             loc=op,
         )
     raise overflow_error(op, overflow, target)
+
+
+def _distinct(schedules: Iterator[tile.ScheduleAttr]) -> Iterator[tile.ScheduleAttr]:
+    """The schedules without those that equal the one before."""
+    return (schedule for schedule, _ in groupby(schedules))
 
 
 def try_schedule(op: tile.KernelOp, schedule: tile.ScheduleAttr, target: Target) -> Overflow | None:
@@ -113,23 +119,17 @@ def _vector_schedules(kernel: Kernel, target: Target) -> Iterator[tile.ScheduleA
     most = max(1, min(total, max(MIN_ELEMENTS, total // MIN_TILES)))
     reduced = [c.id for c in classes if c.kind is Kind.RED]
     chunk = math.prod(classes[c].extent for c in reduced)
-    last: object = None
     while True:
         sizes = {c.id: c.extent for c in classes}
         sizes |= dict(zip(parallel, fill(extents, most, _LANE), strict=True))
         sizes |= dict(zip(reduced, fill([classes[c].extent for c in reduced], chunk), strict=True))
-        if sizes != last:
-            tiles = [sizes[c.id] for c in classes]
-            order = [c for c in parallel if sizes[c] < classes[c].extent]
-            yield tile.ScheduleAttr.of({"ub": 2}, tile=tiles, inner=tiles, order=order)
-            last = sizes
-        if most > 1:
-            most //= 2
-        elif chunk > 1:
-            chunk //= 2
-        else:
+        tiles = [sizes[c.id] for c in classes]
+        order = [c for c in parallel if sizes[c] < classes[c].extent]
+        yield tile.ScheduleAttr.of({"ub": 2}, tile=tiles, inner=tiles, order=order)
+        if most == 1 and chunk == 1:
             yield tile.ScheduleAttr.of({"ub": 1}, tile=tiles, inner=tiles, order=order)
             return
+        most, chunk = (most // 2, chunk) if most > 1 else (most, chunk // 2)
 
 
 _LANE = 16
@@ -161,12 +161,8 @@ def _contraction_schedules(kernel: Kernel, compute: Compute, target: Target) -> 
     """The best tilings by the formula, each with smaller and smaller pieces through UB."""
     product = _product(kernel, compute, target)
     for tiling in tilings(product, target)[:TRIED_TILINGS]:
-        last = None
         for piece in _pieces(product, tiling, target):
-            schedule = _schedule(kernel, product, tiling, piece, target)
-            if schedule != last:
-                yield schedule
-            last = schedule
+            yield _schedule(kernel, product, tiling, piece, target)
 
 
 def _pieces(product: Product, tiling: Tiling, target: Target) -> Iterator[_Piece]:
@@ -205,7 +201,9 @@ def _schedule(
         tile_.append(c.extent)
         inner.append(c.extent)
     slots = {"l1": 2, "l0a": 2, "l0b": 2, "l0c": tiling.l0c_slots, "ub": piece.slots}
-    return tile.ScheduleAttr.of(slots, direct=target.split_cores, tile=tile_, inner=inner, order=list(tiling.order))
+    return tile.ScheduleAttr.of(
+        slots, direct=target.split_cores, tile=tile_, inner=inner, order=list(tiling.order)
+    )
 
 
 def _round_for_pieces(
@@ -244,7 +242,9 @@ def _product(kernel: Kernel, compute: Compute, target: Target) -> Product:
     element = element_bytes(cast("Tensor", generic.inputs[0].type).element_type)
     batch, m, n, k = (tuple(of[d] for d in dims_) for dims_ in (roles.batch, roles.m, roles.n, roles.k))
     loaded, stored = _traffic(kernel, compute)
-    return Product(dims, batch, m, n, k, (maps[0], maps[1]), element, _vector_bytes(kernel, compute), loaded, stored)
+    return Product(
+        dims, batch, m, n, k, (maps[0], maps[1]), element, _vector_bytes(kernel, compute), loaded, stored
+    )
 
 
 def _vector_bytes(kernel: Kernel, contraction: Compute) -> int:

@@ -8,6 +8,7 @@ from typing import cast
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
 from xdsl.dialects.linalg import ops as linalg
+from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
@@ -32,7 +33,7 @@ def maps_of(op: linalg.GenericOp) -> list[AffineMap]:
 
 def is_reduction(op: linalg.GenericOp) -> tuple[bool, ...]:
     """Whether each iterator is a reduction."""
-    return tuple(it.data.value == "reduction" for it in op.iterator_types.data)
+    return tuple(it.data is IteratorType.REDUCTION for it in op.iterator_types.data)
 
 
 def body_ops(op: linalg.GenericOp) -> list[Operation]:

@@ -148,9 +148,7 @@ def is_legal(group: Sequence[Compute], target: Target) -> bool:
         return False
     if whole and not contractions and _footprint(group, classes, whole, target) > target.ub:
         return False
-    return not (contractions and whole) or _accumulator_fits(
-        contractions[0], classes.of, kinds, whole, target
-    )
+    return not (contractions and whole) or _accumulator_fits(contractions[0], classes.of, whole, target)
 
 
 def _footprint(group: Sequence[Compute], classes: Classes, whole: set[int], target: Target) -> int:
@@ -215,11 +213,7 @@ def _is_cast(op: Compute, contraction: Compute) -> bool:
 
 
 def _accumulator_fits(
-    op: Compute,
-    of: dict[Hashable, tuple[int, ...]],
-    classes: dict[int, object],
-    whole: set[int],
-    target: Target,
+    op: Compute, of: dict[Hashable, tuple[int, ...]], whole: set[int], target: Target
 ) -> bool:
     roles = contraction_roles(op)
     assert roles is not None
@@ -276,11 +270,8 @@ class _Builder:
                 self.operand(value)
         init = init_of(op)
         if isinstance(init, linalg.FillOp):
-            for part in (init.inputs[0].owner, init.outputs[0].owner):
-                self.values[cast("Operation", part).results[0]] = self.copy(cast("Operation", part)).results[
-                    0
-                ]
-            self.values[init.results[0]] = self.copy(init).results[0]
+            for part in (*init.operands, init.results[0]):
+                self.values[part] = self.copy(cast("Operation", part.owner)).results[0]
         elif isinstance(init, tensor.EmptyOp):
             self.values[init.tensor] = self.copy(init).results[0]
         else:
@@ -322,7 +313,7 @@ def _fold_into_load(value: SSAValue) -> tuple[SSAValue, AffineMap, Attribute | N
         else:
             if (
                 pad is not None
-                or len(op.source.type.get_shape()) != rank
+                or len(cast("Tensor", op.source.type).get_shape()) != rank
                 or op.offsets
                 or op.sizes
                 or op.strides

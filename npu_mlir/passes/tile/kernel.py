@@ -26,7 +26,9 @@ class Kernel:
 def read_kernel(op: tile.KernelOp) -> Kernel:
     """Read a kernel as `tile-form-kernels` makes it."""
     block = op.body.block
-    computes = {g: describe(g) for g in block.ops if isinstance(g, linalg.GenericOp)}
+    computes: dict[Operation, Compute] = {
+        g: describe(g) for g in block.ops if isinstance(g, linalg.GenericOp)
+    }
     classes = dim_classes(list(computes.values()))
     if classes is None:
         raise UserError("the operations of the kernel do not form one loop nest", loc=op)

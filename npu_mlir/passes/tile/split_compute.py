@@ -30,6 +30,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import AffineMapAttr, ModuleOp, TensorType
 from xdsl.dialects.linalg import ops as linalg
+from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
@@ -191,7 +192,7 @@ class _Splitter:
         self._emit(empty)
         block = Block(arg_types=[*(_element(t) for t in tiles), type_.element_type])
         _fill_body(block, inner, operands, self.args[-1])
-        parallel = linalg.IteratorTypeAttr(linalg.IteratorType.PARALLEL)
+        parallel = IteratorTypeAttr(IteratorType.PARALLEL)
         new = linalg.GenericOp(
             [t.value for t in tiles],
             [empty.tensor],

@@ -1,0 +1,139 @@
+"""Operands of the operations of a tiled kernel: the boxes of GM that they read."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects import tensor
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, TensorType
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Attribute, SSAValue
+from xdsl.ir.affine import AffineMap
+
+from npu_mlir.analysis.affine_maps import Linear, affine_expression, linear_map
+from npu_mlir.analysis.dims import Compute, Kind
+from npu_mlir.dialects import tile
+from npu_mlir.dialects.tile import Space, place
+from npu_mlir.passes.tile.compute import is_window
+from npu_mlir.passes.tile.kernel import Kernel
+from npu_mlir.passes.tile.tiler.loops import LoopNest, Position
+
+Tensor = TensorType[Attribute]
+
+
+class OperandTiler(LoopNest, ABC):
+    """Makes the tiles of operands at the current position."""
+
+    def __init__(self, kernel: Kernel, tile_: Sequence[int]):
+        self.kernel = kernel
+        self.classes = kernel.classes
+        self.tile = tile_
+        args = kernel.op.body.block.args
+        start = {
+            c.id: Position((), tile_[c.id] if c.kind is not Kind.RED else c.extent)
+            for c in self.classes.classes
+        }
+        super().__init__([a.type for a in args], start)
+        for new, old in zip(self.block.args, args, strict=True):
+            new.name_hint = old.name_hint
+
+    @abstractmethod
+    def value(self, compute: Compute) -> SSAValue:
+        """The tile of an operation's result in UB."""
+
+    def operand(self, compute: Compute, index: int, space: Space = Space.UB) -> tuple[SSAValue, AffineMap]:
+        """The tile of operand `index` of an operation, and the map from the operation's loop dims to it."""
+        generic = cast("linalg.GenericOp", compute.key)
+        value = [*generic.inputs, *generic.outputs][index]
+        map_ = generic.indexing_maps.data[index].data
+        if isinstance(value.owner, linalg.GenericOp):
+            return self.value(self.kernel.computes[value.owner]), map_
+        of = self.classes.of[compute.key]
+        exprs = linear_map(map_)
+        assert exprs is not None
+        if index < len(generic.inputs) and is_window(generic, index):
+            return self._window(value, [self._box(e, of)[0] for e in exprs]), map_
+        boxes = [self._box(e, of) for e in exprs]
+        classes = {of[d] for e in exprs for d in e.dims()}
+        key = (value, space, tuple(boxes), tuple((e, tuple(of[d] for d in e.dims())) for e in exprs))
+        load = cast("tile.LoadOp", value.owner)
+        tile_ = self.memo(key, classes, lambda: self._load(load, exprs, of, space))
+        local = [
+            Linear(
+                e.coefficients,
+                sum(-c * (self.size(of[d]) - 1) for d, c in enumerate(e.coefficients) if c < 0),
+            )
+            for e in exprs
+        ]
+        return tile_, AffineMap(map_.num_dims, 0, tuple(affine_expression(e) for e in local))
+
+    def _window(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+        empty = tensor.EmptyOp([], TensorType(cast("Tensor", value.type).element_type, shape))
+        self.here.emit(empty)
+        return empty.tensor
+
+    def _box(self, expr: Linear, of: Sequence[int]) -> tuple[int, int]:
+        """(extent, constant part of the start) of the coordinates that `expr` takes over the current tile."""
+        extent, start = 1, expr.constant
+        for d, c in enumerate(expr.coefficients):
+            extent += abs(c) * (self.size(of[d]) - 1) if c else 0
+            start += c * (self.size(of[d]) - 1) if c < 0 else 0
+        return extent, start
+
+    def _load(self, load: tile.LoadOp, exprs: Sequence[Linear], of: Sequence[int], space: Space) -> SSAValue:
+        """Load the box of an argument that the expressions take over the current tile."""
+        boxes = [self._box(e, of) for e in exprs]
+        indices: dict[SSAValue, int] = {}
+        for e in exprs:
+            for d in e.dims():
+                for term in self.start(of[d]):
+                    indices.setdefault(term, len(indices))
+        starts: list[Linear] = []
+        for e, (_, constant) in zip(exprs, boxes, strict=True):
+            coefficients = [0] * len(indices)
+            for d in e.dims():
+                for term in self.start(of[d]):
+                    coefficients[indices[term]] += e.coefficients[d]
+            starts.append(Linear(tuple(coefficients), constant))
+        source = linear_map(load.map.data)
+        assert source is not None
+        rank = len(exprs)
+        results = [_compose(s, starts, rank, len(indices)) for s in source]
+        map_ = AffineMap(len(indices) + rank, 0, tuple(affine_expression(r) for r in results))
+        type_ = place(
+            [extent for extent, _ in boxes], cast("Tensor", load.results[0].type).element_type, space
+        )
+        pad = load.pad
+        if pad is None and self._overhangs({of[d] for e in exprs for d in e.dims()}):
+            pad = _zero(type_.element_type)
+        new = tile.LoadOp(self.gm(load.source), list(indices), map_, type_, None, pad)
+        self.here.emit(new)
+        return new.results[0]
+
+    def _overhangs(self, classes: set[int]) -> bool:
+        """Whether some tile of these classes reaches beyond their extent."""
+        return any(self.classes.classes[c].extent % self.tile[c] for c in classes)
+
+    def gm(self, value: SSAValue) -> SSAValue:
+        index = list(self.kernel.op.body.block.args).index(value)  # type: ignore[arg-type]
+        return self.block.args[index]
+
+
+def _compose(outer: Linear, starts: Sequence[Linear], rank: int, indices: int) -> Linear:
+    """`outer` over tensor dims, each of which is its start plus a tile dim, as an expression over (indices; dims)."""
+    coefficients, constant = [0] * (indices + rank), outer.constant
+    for d in outer.dims():
+        factor = outer.coefficients[d]
+        coefficients[indices + d] += factor
+        constant += factor * starts[d].constant
+        for i, c in enumerate(starts[d].coefficients):
+            coefficients[i] += factor * c
+    return Linear(tuple(coefficients), constant)
+
+
+def _zero(element_type: Attribute) -> Attribute:
+    if isinstance(element_type, AnyFloat):
+        return FloatAttr(0.0, element_type)
+    return IntegerAttr(0, cast("IntegerType", element_type))

@@ -1,0 +1,157 @@
+"""The tiler of one kernel: its outer loops, its stores, and the values that they need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects import scf, tensor
+from xdsl.dialects.builtin import AffineMapAttr
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineMap
+
+from npu_mlir.analysis.affine_maps import Linear, affine_expression
+from npu_mlir.analysis.dims import Compute
+from npu_mlir.diagnostics import UserError
+from npu_mlir.dialects import tile
+from npu_mlir.dialects.tile import Space, place
+from npu_mlir.passes.tile.compute import CASTS, body_ops, init_of
+from npu_mlir.passes.tile.kernel import Kernel
+from npu_mlir.passes.tile.tiler.contractions import ContractionTiler
+from npu_mlir.passes.tile.tiler.loops import Position
+from npu_mlir.passes.tile.tiler.operands import Tensor
+
+
+class Tiler(ContractionTiler):
+    """Generates the tiled body of one kernel."""
+
+    def __init__(
+        self, kernel: Kernel, tile_: Sequence[int], inner: Sequence[int], order: Sequence[int], direct: bool
+    ):
+        super().__init__(kernel, tile_, inner, order)
+        self.direct = direct
+
+    def run(self) -> Block:
+        """The tiled body."""
+        contraction = next((op for op in self.kernel.computes.values() if op.contraction), None)
+        with self.loops(self.order, lambda c: (self.classes.classes[c].extent, self.tile[c])):
+            self.outer = self.here.position
+            pieces: list[int] = []
+            if contraction is not None:
+                self.accumulator(contraction)
+                dims = [self.classes.of[contraction.key][d] for d in contraction.result]
+                pieces = [c for c in dims if self.inner[c] < self.tile[c] and not self.direct]
+            with self.loops(pieces, lambda c: (self.tile[c], self.inner[c])):
+                for store in self.kernel.stores:
+                    self._store(store)
+        self.block.add_op(tile.ReturnOp())
+        return self.block
+
+    def _store(self, store: tile.StoreOp) -> None:
+        generic = cast("Operation", store.value.owner)
+        compute = self.kernel.computes[generic]
+        dims = [self.classes.of[generic][d] for d in compute.result]
+        with self.hoisted(set(dims)):
+            value, order = self._stored(compute)
+            exprs = [self.start(c) for c in dims]
+            indices = list(dict.fromkeys(t for terms in exprs for t in terms))
+            coordinates = [
+                Linear(tuple(int(t in terms) for t in indices) + tuple(int(j == i) for j in order), 0)
+                for i, terms in enumerate(exprs)
+            ]
+            map_ = AffineMap(len(indices) + len(order), 0, tuple(affine_expression(e) for e in coordinates))
+            self.here.emit(tile.StoreOp(value, self.gm(store.dest), indices, map_))
+
+    def _stored(self, compute: Compute) -> tuple[SSAValue, list[int]]:
+        """The tile to store and, for each of its dims, which dim of the result it is.
+
+        With `direct`, that is the accumulator itself: the fixpipe casts it on its way to GM.
+        """
+        if not self.direct:
+            return self.value(compute), list(range(len(compute.result)))
+        contraction = self._contraction_of(compute)
+        roles = self.roles(contraction)
+        dims = [self.classes.of[compute.key][d] for d in compute.result]
+        return self.accumulator_of(contraction), [dims.index(c) for c in (*roles.m, *roles.n)]
+
+    def _contraction_of(self, compute: Compute) -> Compute:
+        """The contraction that a result is, possibly cast."""
+        while not compute.contraction:
+            generic = cast("linalg.GenericOp", compute.key)
+            ops = body_ops(generic)
+            producer = self.kernel.computes.get(cast("Operation", generic.operands[0].owner))
+            if producer is None or len(generic.inputs) != 1 or len(ops) != 1 or not isinstance(ops[0], CASTS):
+                raise UserError("only a cast can be done on the way from L0C to GM", loc=self.kernel.op)
+            compute = producer
+        return compute
+
+    def value(self, compute: Compute) -> SSAValue:
+        """The tile of an operation's result in UB."""
+        classes = {self.classes.of[compute.key][d] for d in compute.result}
+        make = (
+            self.piece if compute.contraction else self._reduce if any(compute.reduction) else self._generic
+        )
+        return self.memo(compute.key, classes, lambda: make(compute))
+
+    def _tile_type(self, compute: Compute, space: Space = Space.UB) -> Tensor:
+        generic = cast("linalg.GenericOp", compute.key)
+        shape = [self.size(self.classes.of[compute.key][d]) for d in compute.result]
+        return place(shape, cast("Tensor", generic.results[0].type).element_type, space)
+
+    def _generic(self, compute: Compute, init: SSAValue | None = None) -> SSAValue:
+        """The operation on the tiles of its operands."""
+        generic = cast("linalg.GenericOp", compute.key)
+        inputs, maps = [], []
+        for i in range(len(generic.inputs)):
+            value, map_ = self.operand(compute, i)
+            inputs.append(value)
+            maps.append(map_)
+        if init is None:
+            init = self._init(compute)
+        maps.append(generic.indexing_maps.data[-1].data)
+        return self._emit_generic(generic, inputs, init, maps)
+
+    def _emit_generic(
+        self, generic: linalg.GenericOp, inputs: Sequence[SSAValue], init: SSAValue, maps: Sequence[AffineMap]
+    ) -> SSAValue:
+        body = generic.body.clone()
+        new = linalg.GenericOp(
+            inputs, [init], body, [AffineMapAttr(m) for m in maps], generic.iterator_types, [init.type]
+        )
+        self.here.emit(new)
+        new.results[0].name_hint = generic.results[0].name_hint
+        return new.results[0]
+
+    def _init(self, compute: Compute) -> SSAValue:
+        """The tile that the operation's result starts from."""
+        generic = cast("linalg.GenericOp", compute.key)
+        init = init_of(generic)
+        if isinstance(init, SSAValue):
+            return self.operand(compute, len(generic.inputs))[0]
+        empty = tensor.EmptyOp([], self._tile_type(compute))
+        self.here.emit(empty)
+        return self.fill(init, empty.tensor) if isinstance(init, linalg.FillOp) else empty.tensor
+
+    def _reduce(self, compute: Compute) -> SSAValue:
+        """A vector reduction: chunk after chunk accumulated, the last one by itself when it is shorter."""
+        of = self.classes.of[compute.key]
+        chunked = [
+            of[d] for d, red in enumerate(compute.reduction) if red and self.tile[of[d]] < self.size(of[d])
+        ]
+
+        def chunks(rest: Sequence[int], acc: SSAValue) -> SSAValue:
+            if not rest:
+                return self._generic(compute, acc)
+            c, step = rest[0], self.tile[rest[0]]
+            extent = self.classes.classes[c].extent
+            with self.loop(c, extent - extent % step, step, acc) as loop:
+                self.here.block.add_op(scf.YieldOp(chunks(rest[1:], loop.body.block.args[1])))
+            acc = loop.results[0]
+            if extent % step:
+                last = Position((*self.start(c), self.constant(extent - extent % step)), extent % step)
+                with self.at({c: last}):
+                    acc = chunks(rest[1:], acc)
+            return acc
+
+        return chunks(chunked, self._init(compute))

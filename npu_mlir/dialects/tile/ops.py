@@ -1,39 +1,26 @@
-"""The `tile` dialect: kernels, loops over tiles, loads and stores between memory spaces.
-
-It lives in two forms. On tensors, an on-chip tile is a value whose type carries its memory space as the tensor
-encoding (`tensor<16x64xf16, #tile.space<ub>>`); on memrefs, it is a buffer made by `tile.alloc`. In both, global
-memory (GM) is seen through the kernel's arguments, which are memrefs in the space `gm`, and computation stays
-`linalg.generic`: on operands in L0A and L0B it means the cube unit, on UB the vector unit.
-"""
+"""The operations of the tile dialect."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     DenseArrayBase,
-    DictionaryAttr,
     FloatAttr,
     IndexType,
     IntegerAttr,
     IntegerType,
     MemRefType,
-    NoneAttr,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
     TensorType,
-    UnitAttr,
     i64,
 )
 from xdsl.ir import (
     Attribute,
-    Data,
-    Dialect,
-    ParametrizedAttribute,
     Region,
     SSAValue,
 )
@@ -42,13 +29,11 @@ from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     ParsePropInAttrDict,
-    irdl_attr_definition,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
     opt_result_def,
-    param_def,
     prop_def,
     region_def,
     result_def,
@@ -56,7 +41,7 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import AttrParser, Parser
+from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import (
     IsolatedFromAbove,
@@ -66,184 +51,8 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-TileType = TensorType[Attribute] | MemRefType[Attribute]
-
-
-class Space(StrEnum):
-    """A memory of the NPU core, or global memory."""
-
-    GM = "gm"
-    L1 = "l1"
-    L0A = "l0a"
-    L0B = "l0b"
-    L0C = "l0c"
-    UB = "ub"
-
-
-@irdl_attr_definition
-class SpaceAttr(Data[Space]):
-    """A memory space: `#tile.space<ub>`. It is a memref's memory space and a tensor's encoding."""
-
-    name = "tile.space"
-
-    @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> Space:
-        with parser.in_angle_brackets():
-            word = parser.parse_identifier()
-        if word not in set(Space):
-            parser.raise_error(f"unknown memory space '{word}', expected one of {', '.join(Space)}")
-        return Space(word)
-
-    def print_parameter(self, printer: Printer) -> None:
-        with printer.in_angle_brackets():
-            printer.print_string(self.data.value)
-
-
-@irdl_attr_definition
-class ScheduleAttr(ParametrizedAttribute):
-    """How a kernel is tiled: `#tile.schedule<{tile = array<i64: 64, 128>, ...}>`.
-
-    The entries, written by `tile-choose-schedule` (or by hand) and obeyed by `tile-apply-schedule`:
-
-    - `tile`: for every dimension class of the kernel, the size of one tile in the outer loops (parallel classes) or of
-      one chunk brought on chip (reductions: to L1 for a contraction, to UB for the vector unit);
-    - `inner`: for every class, the size of a chunk of K in L0, and of the piece of an accumulator that passes through
-      UB at once; it divides `tile`;
-    - `order`: the tiled parallel classes from the outermost loop to the innermost;
-    - `direct`: a unit attribute: results leave L0C for GM without passing through UB, cast on the way if need be;
-    - `slots`: number of ping-pong copies of the buffers of each space.
-    """
-
-    name = "tile.schedule"
-    entries: DictionaryAttr = param_def()
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        with parser.in_angle_brackets():
-            return [parser.parse_attribute()]
-
-    def print_parameters(self, printer: Printer) -> None:
-        with printer.in_angle_brackets():
-            printer.print_attribute(self.entries)
-
-    def sizes(self, key: str) -> tuple[int, ...]:
-        """The integers listed under `key`; empty when it is absent."""
-        value = self.entries.data.get(key)
-        if value is None:
-            return ()
-        return tuple(int(v) for v in cast("DenseArrayBase[IntegerType]", value).get_values())
-
-    def slots(self) -> dict[str, int]:
-        """Number of ping-pong copies by space name; a space not named has one."""
-        value = self.entries.data.get("slots")
-        if not isinstance(value, DictionaryAttr):
-            return {}
-        return {k: v.value.data for k, v in value.data.items() if isinstance(v, IntegerAttr)}
-
-    @property
-    def direct(self) -> bool:
-        """Whether results go from L0C to GM directly."""
-        return "direct" in self.entries.data
-
-    @staticmethod
-    def of(slots: Mapping[str, int], *, direct: bool = False, **sizes: Iterable[int]) -> ScheduleAttr:
-        """Build a schedule from plain integers."""
-        entries: dict[str, Attribute] = {k: DenseArrayBase.from_list(i64, list(v)) for k, v in sizes.items()}
-        if direct:
-            entries["direct"] = UnitAttr()
-        entries["slots"] = DictionaryAttr({k: IntegerAttr(v, i64) for k, v in slots.items()})
-        return ScheduleAttr(DictionaryAttr(entries))
-
-
-def space_of(type_: Attribute) -> Space | None:
-    """The memory space of a tile's type; None for a tensor that has not been placed."""
-    if isinstance(type_, MemRefType):
-        attr = cast("MemRefType[Attribute]", type_).memory_space
-    elif isinstance(type_, TensorType):
-        attr = cast("TensorType[Attribute]", type_).encoding
-    else:
-        return None
-    return attr.data if isinstance(attr, SpaceAttr) else None
-
-
-def place(shape: Sequence[int], element_type: Attribute, space: Space) -> TensorType[Attribute]:
-    """The type of an on-chip tile as a tensor value."""
-    return TensorType(element_type, shape, SpaceAttr(space))
-
-
-def buffer_type(shape: Sequence[int], element_type: Attribute, space: Space) -> MemRefType[Attribute]:
-    """The type of an on-chip tile as a buffer."""
-    return MemRefType(element_type, shape, NoneAttr(), SpaceAttr(space))
-
-
-def element_bytes(element_type: Attribute) -> int:
-    """Bytes that one element takes in memory; an i1 takes a whole byte."""
-    width = getattr(element_type, "bitwidth", None)
-    if isinstance(element_type, IndexType):
-        return 8
-    if width is None:
-        raise ValueError(f"{element_type} has no size in memory")
-    return max(1, cast("int", width) // 8)
-
-
-ROW_ALIGNMENT = 32
-"""Bytes to which the rows of a tile in L1 and UB are padded (Ascend 910: UB and L1 blocks of 32 B)."""
-
-def tile_strides(shape: Sequence[int], element_size: int) -> tuple[int, ...]:
-    """Element strides of a tile in L1 or UB: row-major, the innermost dimension padded to 32 B.
-
-    >>> tile_strides((4, 10), 4)
-    (16, 1)
-    """
-    if not shape:
-        return ()
-    strides = [1]
-    block = max(1, ROW_ALIGNMENT // element_size)
-    pitch = -(-shape[-1] // block) * block if len(shape) > 1 else shape[-1]
-    for extent in reversed(shape[1:]):
-        strides.append(pitch if len(strides) == 1 else strides[-1] * extent)
-    return tuple(reversed(strides))
-
-
-def matrix_strides(shape: Sequence[int], row_dims: int, fractal: int) -> tuple[int, ...]:
-    """Element strides of a matrix tile in L0C: rows are the first `row_dims` dimensions, flattened, columns the rest;
-    the columns are padded to a multiple of `fractal`, the side of a step of the cube.
-
-    >>> matrix_strides((2, 3, 20), 2, 16)
-    (96, 32, 1)
-    """
-    columns = 1
-    strides: list[int] = []
-    for extent in reversed(shape[row_dims:]):
-        strides.append(columns)
-        columns *= extent
-    pitch = -(-columns // fractal) * fractal
-    for extent in reversed(shape[:row_dims]):
-        strides.append(pitch)
-        pitch *= extent
-    return tuple(reversed(strides))
-
-
-def tile_bytes(type_: Attribute, row_dims: int, fractal: int) -> int:
-    """Bytes that one copy of a tile takes in its space, padding included, a multiple of the space's alignment.
-
-    In L0A, L0B and L0C a tile is a matrix whose rows are its first `row_dims` dimensions; both sides are padded to
-    `fractal`, the side of a step of the cube.
-    """
-    tile = cast("TileType", type_)
-    shape, size = tile.get_shape(), element_bytes(tile.get_element_type())
-    space = space_of(tile)
-    if space in (Space.L0A, Space.L0B, Space.L0C):
-        rows, columns = 1, 1
-        for extent in shape[:row_dims]:
-            rows *= extent
-        for extent in shape[row_dims:]:
-            columns *= extent
-        padded = -(-rows // fractal) * fractal * (-(-columns // fractal) * fractal)
-        return -(-padded * size // ROW_ALIGNMENT) * ROW_ALIGNMENT
-    strides = tile_strides(shape, size)
-    elements = strides[0] * shape[0] if shape else 1
-    return -(-elements * size // ROW_ALIGNMENT) * ROW_ALIGNMENT
+from npu_mlir.dialects.tile.schedule import ScheduleAttr
+from npu_mlir.dialects.tile.spaces import Space, TileType, space_of, tile_bytes
 
 
 @irdl_op_definition
@@ -270,8 +79,10 @@ class KernelOp(IRDLOperation):
 
     ```mlir
     tile.kernel @copy(%a: memref<64xf32, #tile.space<gm>>, %b: memref<64xf32, #tile.space<gm>>) {
-      %t = tile.load %a[] map affine_map<(d0) -> (d0)> : memref<64xf32, #tile.space<gm>> -> tensor<64xf32, #tile.space<ub>>
-      tile.store %t, %b[] map affine_map<(d0) -> (d0)> : tensor<64xf32, #tile.space<ub>>, memref<64xf32, #tile.space<gm>>
+      %t = tile.load %a[] map affine_map<(d0) -> (d0)>
+        : memref<64xf32, #tile.space<gm>> -> tensor<64xf32, #tile.space<ub>>
+      tile.store %t, %b[] map affine_map<(d0) -> (d0)>
+        : tensor<64xf32, #tile.space<ub>>, memref<64xf32, #tile.space<gm>>
       tile.return
     }
     ```
@@ -380,7 +191,8 @@ def check_map(map_: AffineMap, indices: int, tile_rank: int, memory_rank: int, w
     """Raise unless the map takes (indices, tile dims) to the coordinates of the other side."""
     if map_.num_dims != indices + tile_rank or map_.num_symbols:
         raise VerifyException(
-            f"{what}: the map must take {indices} loop indices and {tile_rank} tile dimensions, it takes {map_.num_dims}"
+            f"{what}: the map must take {indices} loop indices and {tile_rank} tile dimensions, "
+            f"it takes {map_.num_dims}"
         )
     if len(map_.results) != memory_rank:
         raise VerifyException(
@@ -685,10 +497,3 @@ class SlotOp(IRDLOperation):
     def verify_(self) -> None:
         if self.result.type != self.buffer.type:
             raise VerifyException("tile.slot has the type of its buffer")
-
-
-Tile = Dialect(
-    "tile",
-    [ReturnOp, KernelOp, LaunchOp, LoadOp, StoreOp, AllocOp, SlotOp],
-    [SpaceAttr, ScheduleAttr],
-)

@@ -158,19 +158,26 @@ def _with_k(p: Product, target: Target, m: Sequence[int], n: Sequence[int], slot
         target.l0b // (2 * p.element * _padded(n, target.cube_n)),
     )
     most -= most % step
-    if not most:
-        return
-    k0 = _k_chunk(p, most, step)
-    for k in _l1_chunks(p, k0):
-        sizes = dict(zip((*p.batch, *p.m, *p.n, *p.k), (*(1 for _ in p.batch), *m, *n, *k), strict=True))
-        tile = tuple(sizes[d] for d in range(len(p.dims)))
-        panels = [panel_bytes(map_, tile, p.element) for map_ in p.maps]
-        if 2 * sum(panels) <= target.l1:
-            inner = {**sizes, **dict(zip(p.k, k0, strict=True))}
-            yield from _with_order(
-                p, target, tile, tuple(inner[d] for d in range(len(p.dims))), panels, slots
-            )
+    while most:
+        chunks = [(k, k0) for k0 in [_k_chunk(p, most, step)] for k in _l1_chunks(p, k0)]
+        fitting = [t for k, k0 in chunks for t in _fitting(p, target, (*m, *n), slots, k, k0)]
+        if fitting:
+            yield from fitting
             return
+        # Even one chunk of L0 is too much for L1, whose padded rows may take many times their bytes.
+        most //= 2
+
+
+def _fitting(
+    p: Product, target: Target, mn: Sequence[int], slots: int, k: Sequence[int], k0: Sequence[int]
+) -> Iterator[Tiling]:
+    """The tilings with these sizes, if their panels fit L1."""
+    sizes = dict(zip((*p.batch, *p.m, *p.n, *p.k), (*(1 for _ in p.batch), *mn, *k), strict=True))
+    tile = tuple(sizes[d] for d in range(len(p.dims)))
+    panels = [panel_bytes(map_, tile, p.element) for map_ in p.maps]
+    if 2 * sum(panels) <= target.l1:
+        inner = sizes | dict(zip(p.k, k0, strict=True))
+        yield from _with_order(p, target, tile, tuple(inner[d] for d in range(len(p.dims))), panels, slots)
 
 
 def _k_chunk(p: Product, most: int, step: int) -> tuple[int, ...]:

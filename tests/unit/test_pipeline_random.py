@@ -1,19 +1,28 @@
 """Random linalg programs through every pass from `tile-form-kernels` on: the values stay the same at every level, and
-the simulator finds no race, misused flag, read of unwritten memory or access out of bounds."""
+the simulator finds no race, misused flag, read of unwritten memory or access out of bounds.
+
+With schedules as `tile-choose-schedule` makes them, and with any legal ones."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from random_linalg import Program, programs
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 
-from npu_mlir.dialects import make_context
+from npu_mlir.analysis.dims import Kind, contraction_roles
+from npu_mlir.dialects import make_context, tile
 from npu_mlir.interpreters.framework import run_function
 from npu_mlir.passes import load_pass
+from npu_mlir.passes.tile.choose_schedule import try_schedule
+from npu_mlir.passes.tile.compute import target_of
+from npu_mlir.passes.tile.kernel import read_kernel
 from npu_mlir.pipeline import phases_between
 from npu_mlir.simulator import simulate
 from npu_mlir.verification import verify
@@ -45,14 +54,16 @@ def assert_close(name: str, got: list[np.ndarray], expected: list[np.ndarray]) -
         )
 
 
-def check(program: Program, target: str) -> None:
-    """Run the program after every pass."""
+def check(program: Program, target: str, schedule: Callable[[ModuleOp], None] = lambda module: None) -> None:
+    """Run the program after every pass; `schedule` may choose schedules first."""
     module, inputs = program.module, program.inputs
     module.attributes["npu.target"] = StringAttr(target)
     ctx = make_context()
     verify(module)
     expected = run_function(module, "main", inputs)
     for name in PASSES:
+        if name == "tile-choose-schedule":
+            schedule(module)
         load_pass(name)().apply(ctx, module)
         verify(module)
         assert_close(name, run_function(module, "main", inputs), expected)
@@ -65,5 +76,43 @@ def test_values_stay_the_same(target: str) -> None:
     @given(programs())
     def run(program: Program) -> None:
         check(program, target)
+
+    run()
+
+
+def draw_schedule(draw: Callable[[Any], Any], op: tile.KernelOp) -> tile.ScheduleAttr:
+    """Any schedule that `tile-apply-schedule` accepts, whether or not it fits."""
+    kernel = read_kernel(op)
+    contraction = next((c for c in kernel.computes.values() if c.contraction), None)
+    batch: set[int] = set()
+    if contraction is not None:
+        roles = contraction_roles(contraction)
+        assert roles is not None
+        batch = {kernel.classes.of[contraction.key][d] for d in roles.batch}
+    sizes: list[int] = []
+    inner: list[int] = []
+    for c in kernel.classes.classes:
+        # Some tiles reach beyond their extent.
+        sizes.append(c.extent if c.kind is Kind.MIXED else draw(st.integers(1, c.extent + 3)))
+        sizes[-1] = 1 if c.id in batch else sizes[-1]
+        divisors = [d for d in range(1, sizes[-1] + 1) if sizes[-1] % d == 0]
+        inner.append(sizes[-1] if c.kind is Kind.MIXED else draw(st.sampled_from(divisors)))
+    parallel = [c.id for c in kernel.classes.classes if c.kind is Kind.PAR and sizes[c.id] < c.extent]
+    slots = {space: draw(st.integers(1, 3)) for space in ("l1", "l0a", "l0b", "l0c", "ub")}
+    return tile.ScheduleAttr.of(slots, tile=sizes, inner=inner, order=draw(st.permutations(parallel)))
+
+
+@pytest.mark.parametrize("target", ["ascend-910", "toy", "ascend-910b"])
+def test_any_schedule_gives_the_same_values(target: str) -> None:
+    @RANDOM
+    @given(programs(most=3), st.data())
+    def run(program: Program, data: st.DataObject) -> None:
+        def schedule(module: ModuleOp) -> None:
+            for kernel in [op for op in module.ops if isinstance(op, tile.KernelOp)]:
+                drawn = draw_schedule(data.draw, kernel)
+                if try_schedule(kernel, drawn, target_of(module)) is None:
+                    kernel.properties["schedule"] = drawn
+
+        check(program, target, schedule)
 
     run()

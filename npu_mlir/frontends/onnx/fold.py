@@ -45,7 +45,8 @@ def evaluate(
     )
     model = onnx.helper.make_model(graph, opset_imports=list(opsets))
     try:
-        results: Any = iter(ReferenceEvaluator(model).run(None, feeds))
+        with np.errstate(all="ignore"):
+            results: Any = iter(ReferenceEvaluator(model).run(None, feeds))
     except Exception as error:
         raise CannotEvaluate from error
     outputs = [next(results) if name else None for name in proto.output]

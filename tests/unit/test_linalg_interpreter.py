@@ -220,6 +220,35 @@ def test_sum_of_f16_is_kept_in_f32() -> None:
     assert result.dtype == np.float16 and result == np.float16(4097)
 
 
+@pytest.mark.parametrize(
+    ("narrow", "extension"), [("i8", "extsi"), ("i8", "extui"), ("i1", "extsi"), ("i32", "extsi")]
+)
+def test_integer_products_are_exact(narrow: str, extension: str) -> None:
+    module = parse(f"""
+    func.func @main(%x: tensor<3x50x{narrow}>, %y: tensor<50x2x{narrow}>, %o: tensor<3x2xi64>) -> tensor<3x2xi64> {{
+      %r = linalg.generic {{indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>,
+          affine_map<(d0, d1, d2) -> (d2, d1)>, affine_map<(d0, d1, d2) -> (d0, d1)>],
+        iterator_types = ["parallel", "parallel", "reduction"]}}
+        ins(%x, %y : tensor<3x50x{narrow}>, tensor<50x2x{narrow}>) outs(%o : tensor<3x2xi64>) {{
+      ^bb0(%a: {narrow}, %b: {narrow}, %acc: i64):
+        %c = arith.{extension} %a : {narrow} to i64
+        %d = arith.{extension} %b : {narrow} to i64
+        %p = arith.muli %c, %d : i64
+        %s = arith.addi %acc, %p : i64
+        linalg.yield %s : i64
+      }} -> tensor<3x2xi64>
+      func.return %r : tensor<3x2xi64>
+    }}""")
+    rng = np.random.default_rng(4)
+    dtype = {"i1": np.bool_, "i8": np.int8, "i32": np.int32}[narrow]
+    limit = 2 if narrow == "i1" else np.iinfo(dtype).max
+    x, y = (rng.integers(-limit, limit, shape).astype(dtype) for shape in ((3, 50), (50, 2)))
+    o = rng.integers(-9, 9, (3, 2))
+    (result,) = run_function(module, "main", [x, y, o])
+    wide = [a.view(np.uint8) if extension == "extui" else -1 * a if narrow == "i1" else a for a in (x, y)]
+    np.testing.assert_array_equal(result, wide[0].astype(np.int64) @ wide[1].astype(np.int64) + o)
+
+
 def test_index_capture_and_gather() -> None:
     module = parse("""
     func.func @main(%x: tensor<5x3xf32>, %i: tensor<4xi64>, %k: index) -> tensor<4x3xf32> {

@@ -29,7 +29,7 @@ LARGEST_UNFOLDED = 1 << 25
 """Elements of an unfolded operand that are held at once."""
 
 _PRODUCTS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
-_EXTENSIONS = {"arith.extf", "arith.extsi", "arith.extui", "arith.sitofp", "arith.uitofp"}
+_EXTENSIONS = {"arith.extf", "arith.extsi", "arith.sitofp"}
 
 
 def match_contraction(space: Space) -> Step | None:
@@ -38,6 +38,8 @@ def match_contraction(space: Space) -> Step | None:
     if operands is None:
         return None
     a, b = operands
+    if np.bool_ in (space.dtypes[a], space.dtypes[b]):
+        return None
     classes = _classify(space, a, b)
     if classes is None:
         return None
@@ -111,7 +113,7 @@ def _first_output_dim(space: Space, classes: Classes) -> int | None:
 
 
 def _make_step(space: Space, a: int, b: int, classes: Classes) -> Step:
-    wide = _accumulator(space.dtypes[-1])
+    wide = _accumulator(space.dtypes[-1], max(space.dtypes[a].itemsize, space.dtypes[b].itemsize))
     view_a, view_b = (make_view(space.maps[i], space.extents, space.shapes[i]) for i in (a, b))
     view_out = make_view(space.maps[-1], space.extents, space.shapes[-1])
     finish = space.finisher()
@@ -122,17 +124,20 @@ def _make_step(space: Space, a: int, b: int, classes: Classes) -> Step:
         x = view_a(args[a].astype(wide, copy=False))
         y = view_b(args[b].astype(wide, copy=False))
         total = product(x, y)
-        if out_dtype.kind == "i":
-            total = total.astype(np.int64).astype(out_dtype)
+        if out_dtype.kind in "iu":
+            total = total.astype(np.int64, copy=False).astype(out_dtype)
         value = (view_out(args[last]) + total).astype(out_dtype, copy=False)
         return finish([value], args[last:])
 
     return step
 
 
-def _accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type that is multiplied and summed: f32, f64 for f64 and, exactly up to 2**53, integers."""
-    return np.dtype(np.float64) if dtype.kind == "i" or dtype.itemsize > 4 else np.dtype(np.float32)
+def _accumulator(dtype: np.dtype[Any], factor_size: int) -> np.dtype[Any]:
+    """The type that is multiplied and summed: that of a float result or f32; for integers f64, which has fast
+    products and is exact for short factors, or i64."""
+    if dtype.kind in "iu":
+        return np.dtype(np.float64 if factor_size <= 2 else np.int64)
+    return np.dtype(np.float64 if dtype.itemsize > 4 else np.float32)
 
 
 Product = Callable[[np.ndarray, np.ndarray], np.ndarray]

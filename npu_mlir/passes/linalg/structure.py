@@ -10,7 +10,7 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr
 
 from npu_mlir.analysis.affine_maps import linear
@@ -21,7 +21,6 @@ from npu_mlir.passes.linalg.generics import (
     element_of,
     make_generic,
     merged_location,
-    shape_of,
 )
 
 Exprs = list[AffineExpr]
@@ -166,13 +165,3 @@ def reshaped_init(b: Builder, init: SSAValue, shape: Shape) -> SSAValue | None:
         if isinstance(scalar.owner, ConstantOp):
             return b.fill_with(b.add(scalar.owner.clone()), shape)
     return None
-
-
-def result_shape(parts: Generic) -> Shape:
-    return shape_of(parts.op.results[0])
-
-
-def same_type(a: SSAValue, b: SSAValue) -> bool:
-    """Whether two values have one type."""
-    first: Attribute = a.type
-    return first == b.type

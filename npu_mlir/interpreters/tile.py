@@ -59,7 +59,10 @@ class Box:
 
     def origin(self, indices: Sequence[int]) -> list[int]:
         """The coordinates of the tile's first element."""
-        return [o.constant + sum(c * i for c, i in zip(o.coefficients, indices, strict=True)) for o in self.origins]
+        return [
+            o.constant + sum(c * i for c, i in zip(o.coefficients, indices, strict=True))
+            for o in self.origins
+        ]
 
     def windows(self, origin: Sequence[int], limits: Sequence[int]) -> tuple[list[slice], list[slice]] | None:
         """The part of the tile that lies inside the memory: (slices of the memory, slices of the tile), if separable;
@@ -84,7 +87,9 @@ class Box:
             total = np.full((1,) * rank, start)
             for d, c in enumerate(coefficients):
                 if c:
-                    total = total + (c * np.arange(self.shape[d])).reshape([-1 if i == d else 1 for i in range(rank)])
+                    total = total + (c * np.arange(self.shape[d])).reshape(
+                        [-1 if i == d else 1 for i in range(rank)]
+                    )
             result.append(total)
         return result
 
@@ -101,7 +106,9 @@ def _read(box: Box, memory: np.ndarray, indices: Sequence[int], out: np.ndarray)
             target[...] = _align(memory[tuple(part)], box.order, target.shape)
         return
     coordinates = np.broadcast_arrays(*box.coordinates(origin), np.empty(box.shape, bool))[:-1]
-    inside = np.logical_and.reduce([(c >= 0) & (c < n) for c, n in zip(coordinates, memory.shape, strict=True)])
+    inside = np.logical_and.reduce(
+        [(c >= 0) & (c < n) for c, n in zip(coordinates, memory.shape, strict=True)]
+    )
     out[inside] = memory[tuple(c[inside] for c in coordinates)]
 
 

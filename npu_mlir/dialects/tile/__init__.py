@@ -20,6 +20,7 @@ from npu_mlir.dialects.tile.ops import (
     ReturnOp,
     SlotOp,
     StoreOp,
+    check_map,
 )
 from npu_mlir.dialects.tile.schedule import ScheduleAttr
 from npu_mlir.dialects.tile.spaces import (
@@ -59,6 +60,7 @@ __all__ = [
     "Tile",
     "TileType",
     "buffer_type",
+    "check_map",
     "element_bytes",
     "matrix_strides",
     "place",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from npu_mlir.diagnostics import UserError
@@ -12,7 +13,12 @@ class SimulationError(UserError):
 
 
 def describe(op: Operation) -> str:
-    """An instruction in a message: its text and the graph op that it comes from."""
+    """An instruction in a message: its text, and the graph op that it or what it is in comes from."""
     text = " ".join(str(op).split())
-    origin = op.attributes.get("npu.loc")
-    return f"{text} (from {origin})" if origin is not None else text
+    around: Operation | None = op
+    while around is not None:
+        origin = around.attributes.get("npu.loc")
+        if isinstance(origin, StringAttr):
+            return text if around is op else f"{text} (of '{origin.data}')"
+        around = around.parent_op()
+    return text

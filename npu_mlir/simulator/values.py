@@ -6,7 +6,7 @@ of 16 bits are widened when they are loaded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from math import prod
 from typing import Any
@@ -21,16 +21,10 @@ from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.dtypes import numpy_dtype
 from npu_mlir.interpreters.npu_isa import accumulator_type
 from npu_mlir.interpreters.npu_isa.core import Core
-from npu_mlir.interpreters.npu_isa.functions import BINARY, COMPARE, REDUCE, UNARY, compute_type, convert
+from npu_mlir.interpreters.npu_isa.functions import compute_type
 from npu_mlir.simulator.gm_box import GmBox
-
-Run = Callable[..., None]
-"""An instruction: its operands are addresses, GM arrays, indices, and the condition of an mmad."""
-
-Thunk = Callable[[], Any]
-
-CACHE_LIMIT = 4096
-"""Addresses per instruction whose views are kept."""
+from npu_mlir.simulator.thunks import Run, Thunk, cached
+from npu_mlir.simulator.vector_values import vector
 
 
 class L0:
@@ -46,8 +40,7 @@ class L0:
         wide = cube_type(dtype)
         memory = self.memory.get((space, dtype))
         if memory is None:
-            size = self.core.memory[space].size // dtype.itemsize
-            memory = self.memory[space, dtype] = np.full(size, 0xFF, np.uint8).astype(wide)
+            memory = self.memory[space, dtype] = self.core.memory[space].view(dtype).astype(wide)
         # Raises where the matrix does not fit its memory.
         rows, columns = self.core.matrix(space, address, rows, columns, dtype).shape
         start = address // dtype.itemsize
@@ -80,24 +73,9 @@ class Decoder:
             case npu_isa.MmadOp():
                 return _mmad(self.core, self.l0, op)
             case npu_isa.VectorInstruction():
-                return _vector(self.core, op)
+                return vector(self.core, op)
             case _:
                 raise TypeError(f"no decoded form of {op.name}")
-
-
-def _cached(prepare: Callable[..., Thunk]) -> Run:
-    """Run what `prepare` makes of the addresses, made once for each combination of them."""
-    cache: dict[Any, Thunk] = {}
-
-    def run(*addresses: int) -> None:
-        thunk = cache.get(addresses)
-        if thunk is None:
-            if len(cache) >= CACHE_LIMIT:
-                cache.clear()
-            thunk = cache[addresses] = prepare(*addresses)
-        thunk()
-
-    return run
 
 
 # ---- GM --------------------------------------------------------------------------------------------------------------
@@ -160,7 +138,7 @@ def _fixpipe_ub(core: Core, op: npu_isa.FixpipeUbOp) -> Run:
         block = core.view(Space.L0C, source, shape, source_strides, dtype)
         return partial(np.copyto, core.view(Space.UB, dest, shape, dest_strides, dtype), block)
 
-    return _cached(prepare)
+    return cached(prepare)
 
 
 def _l0_load(core: Core, l0: L0, op: npu_isa.L0Load) -> Run:
@@ -181,7 +159,7 @@ def _l0_load(core: Core, l0: L0, op: npu_isa.L0Load) -> Run:
 
         return padded
 
-    return _cached(prepare)
+    return cached(prepare)
 
 
 def _split(matrix: np.ndarray, shape: Sequence[int], rows: int) -> np.ndarray:
@@ -224,120 +202,3 @@ def _mmad(core: Core, l0: L0, op: npu_isa.MmadOp) -> Run:
             np.add(total, product, out=total, casting="unsafe")
 
     return run
-
-
-# ---- vector ----------------------------------------------------------------------------------------------------------
-
-
-def _vector(core: Core, op: npu_isa.VectorInstruction) -> Run:
-    shape, strides = ints(op.shape), op.operand_strides
-    types = [numpy_dtype(t) for t in op.types.data]
-    make = _VECTOR[type(op)]
-
-    def prepare(*addresses: int) -> Thunk:
-        dest, *sources = (
-            core.view(Space.UB, address, shape, steps, dtype)
-            for address, steps, dtype in zip(addresses, strides, types, strict=True)
-        )
-        if op.imm is not None and op.imm_position is not None:
-            sources.insert(op.imm_position.value.data, immediate(op.imm))
-        return make(op, dest, sources)
-
-    return _cached(prepare)
-
-
-def immediate(attr: Attribute) -> np.ndarray:
-    """An immediate operand."""
-    return np.array(constant_value(attr), numpy_dtype(attr.type))  # type: ignore[attr-defined]
-
-
-def _in_place(ufunc: Any, dest: np.ndarray, sources: Sequence[np.ndarray]) -> Thunk:
-    """A function on the type that the elements are computed in, rounded once to that of the destination."""
-    wide = compute_type(dest.dtype)
-    if not isinstance(ufunc, np.ufunc):
-        return lambda: np.copyto(dest, ufunc(*[s.astype(wide) for s in sources]), casting="unsafe")
-    if wide == dest.dtype:
-        return partial(ufunc, *sources, out=dest)
-    widened = [s.astype(wide) if s.ndim == 0 else s for s in sources]
-    return partial(ufunc, *widened, out=dest, dtype=wide, casting="unsafe")
-
-
-def _elementwise(op: Any, dest: np.ndarray, sources: list[np.ndarray]) -> Thunk:
-    kind: str = op.kind.data
-    if kind == "copy":
-        return partial(np.copyto, dest, sources[0])
-    if kind == "relu":
-        return _in_place(np.maximum, dest, [sources[0], np.zeros((), dest.dtype)])
-    if kind == "not":
-        return _in_place(np.logical_not if dest.dtype == np.bool_ else np.invert, dest, sources)
-    if kind == "div" and dest.dtype.kind not in "iu":
-        return _in_place(np.divide, dest, sources)
-    return _in_place((UNARY | BINARY)[kind], dest, sources)
-
-
-def _compare(op: Any, dest: np.ndarray, sources: list[np.ndarray]) -> Thunk:
-    return partial(COMPARE[op.kind.data], *sources, out=dest)
-
-
-def _select(op: Any, dest: np.ndarray, sources: list[np.ndarray]) -> Thunk:
-    mask, a, b = sources
-    return lambda: np.copyto(dest, np.where(mask, a, b))
-
-
-def _cast(op: Any, dest: np.ndarray, sources: list[np.ndarray]) -> Thunk:
-    source, unsigned = sources[0], op.kind.data == "ucast"
-    kinds = source.dtype.kind, dest.dtype.kind
-    if "b" in kinds or (unsigned and "i" in kinds):
-        return lambda: np.copyto(dest, convert(np.ascontiguousarray(source), dest.dtype, unsigned))
-    return partial(np.copyto, dest, source, casting="unsafe")
-
-
-def _duplicate(op: Any, dest: np.ndarray, sources: list[np.ndarray]) -> Thunk:
-    return partial(dest.fill, sources[0][()])
-
-
-def _reduce(op: Any, dest: np.ndarray, sources: list[np.ndarray]) -> Thunk:
-    ufunc, wide = REDUCE[op.kind.data], compute_type(dest.dtype)
-    fixed, once = _accumulator(op, dest)
-    source = sources[0]
-
-    def run() -> None:
-        values = source if source.dtype == wide else source.astype(wide)
-        if fixed:
-            values = ufunc.reduce(values, axis=fixed, dtype=wide, keepdims=True)
-        ufunc(once, values, out=once, dtype=wide, casting="unsafe")
-
-    return run
-
-
-def _madd(op: Any, dest: np.ndarray, sources: list[np.ndarray]) -> Thunk:
-    wide = compute_type(dest.dtype)
-    fixed, once = _accumulator(op, dest)
-    a, b = sources
-
-    def run() -> None:
-        values = np.multiply(a, b, dtype=wide)
-        if fixed:
-            values = np.add.reduce(values, axis=fixed, keepdims=True)
-        np.add(once, values, out=once, dtype=wide, casting="unsafe")
-
-    return run
-
-
-def _accumulator(op: Any, dest: np.ndarray) -> tuple[tuple[int, ...], np.ndarray]:
-    """The dims along which the destination does not move, and the destination with those dims of extent 1."""
-    steps = op.operand_strides[0]
-    fixed = tuple(d for d, step in enumerate(steps) if step == 0)
-    return fixed, dest[(*(slice(0, 1) if step == 0 else slice(None) for step in steps), ...)]
-
-
-_VECTOR: dict[type[npu_isa.VectorInstruction], Callable[[Any, np.ndarray, list[np.ndarray]], Thunk]] = {
-    npu_isa.VUnaryOp: _elementwise,
-    npu_isa.VBinaryOp: _elementwise,
-    npu_isa.VMaddOp: _madd,
-    npu_isa.VCmpOp: _compare,
-    npu_isa.VSelectOp: _select,
-    npu_isa.VCastOp: _cast,
-    npu_isa.VReduceOp: _reduce,
-    npu_isa.VDupOp: _duplicate,
-}

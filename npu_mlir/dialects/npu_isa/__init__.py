@@ -30,18 +30,8 @@ from npu_mlir.dialects.npu_isa.base import (
     Work,
 )
 from npu_mlir.dialects.npu_isa.cube import MmadOp
-from npu_mlir.dialects.npu_isa.movement import (
-    FixpipeGmOp,
-    FixpipeUbOp,
-    GmLoad,
-    GmStore,
-    L0Load,
-    LoadL0AOp,
-    LoadL0BOp,
-    LoadL1Op,
-    LoadUbOp,
-    StoreUbOp,
-)
+from npu_mlir.dialects.npu_isa.gm import FixpipeGmOp, GmLoad, GmStore, LoadL1Op, LoadUbOp, StoreUbOp
+from npu_mlir.dialects.npu_isa.local import FixpipeUbOp, L0Load, LoadL0AOp, LoadL0BOp
 from npu_mlir.dialects.npu_isa.sync import BarrierOp, FlagInstruction, SetFlagOp, WaitFlagOp
 from npu_mlir.dialects.npu_isa.vector import (
     VBinaryOp,

@@ -1,0 +1,256 @@
+"""Instructions that move data between the memories of the core: L1 to L0, L0C to UB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IntegerAttr,
+    IntegerType,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from npu_mlir.dialects.npu_isa.base import (
+    BLOCK,
+    IM2COL_DIMS,
+    Access,
+    AddrType,
+    Extent,
+    Instruction,
+    MoveWork,
+    Pipe,
+    array,
+    check_distinct,
+    check_shape,
+    check_space,
+    collapse,
+    integer,
+    ints,
+    moved_bytes,
+    product,
+    round_up,
+    strided_extent,
+)
+from npu_mlir.dialects.npu_isa.syntax import (
+    parse_address,
+    parse_over,
+    parse_strides,
+    print_over,
+    print_strided,
+    print_types,
+)
+from npu_mlir.dialects.tile import Space, element_bytes
+
+
+@irdl_op_definition
+class FixpipeUbOp(Instruction):
+    """L0C -> UB: a strided block of accumulators (cores whose L0C reaches UB).
+
+    Example:
+
+    ```mlir
+    npu_isa.fixpipe_ub %c<64, 1> -> %u<56, 1> over [16, 50] : f32
+    ```
+    """
+
+    name = "npu_isa.fixpipe_ub"
+    PIPE: ClassVar[Pipe] = Pipe.FIX
+    source = operand_def(AddrType)
+    dest = operand_def(AddrType)
+    shape = prop_def(DenseArrayBase)
+    source_strides = prop_def(DenseArrayBase)
+    dest_strides = prop_def(DenseArrayBase)
+    element = prop_def(Attribute)
+
+    def __init__(
+        self,
+        source: SSAValue,
+        dest: SSAValue,
+        shape: Sequence[int],
+        source_strides: Sequence[int],
+        dest_strides: Sequence[int],
+        element: Attribute,
+    ):
+        super().__init__(
+            operands=[source, dest],
+            properties={
+                "shape": array(shape),
+                "source_strides": array(source_strides),
+                "dest_strides": array(dest_strides),
+                "element": element,
+            },
+        )
+
+    def accesses(self, fractal: int = 16) -> tuple[Access, ...]:
+        shape, size = ints(self.shape), element_bytes(self.element)
+        return (
+            Access(self.source, False, strided_extent(shape, ints(self.source_strides), size)),
+            Access(self.dest, True, strided_extent(shape, ints(self.dest_strides), size)),
+        )
+
+    def work(self) -> MoveWork:
+        size = element_bytes(self.element)
+        return MoveWork(
+            "l0c_ub", moved_bytes(ints(self.shape), size, ints(self.source_strides), ints(self.dest_strides))
+        )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FixpipeUbOp:
+        source, source_strides = parse_address(parser, Space.L0C), parse_strides(parser)
+        parser.parse_punctuation("->")
+        dest, dest_strides = parse_address(parser, Space.UB), parse_strides(parser)
+        shape = parse_over(parser)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        op = cls(source, dest, shape, source_strides, dest_strides, parser.parse_type())
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        print_strided(printer, self.source, self.source_strides)
+        printer.print_string(" -> ")
+        print_strided(printer, self.dest, self.dest_strides)
+        print_over(printer, self.shape)
+        printer.print_op_attributes(self.attributes)
+        print_types(printer, [self.element])
+
+    def verify_(self) -> None:
+        check_space(self.source, "source", Space.L0C)
+        check_space(self.dest, "destination", Space.UB)
+        check_shape(ints(self.shape), ints(self.source_strides), ints(self.dest_strides))
+        check_distinct(ints(self.shape), ints(self.dest_strides))
+
+
+class L0Load(Instruction):
+    """L1 -> L0: the strided block `shape`/`strides` at `source`, its first `rows` dims flattened to matrix rows, the
+    rest to columns, packed as a row-major matrix padded with zeros to multiples of the cube's side.
+
+    Strides that overlap read a convolution's windows (im2col).
+    """
+
+    PIPE: ClassVar[Pipe] = Pipe.MTE1
+    SPACE: ClassVar[Space]
+    source = operand_def(AddrType)
+    dest = operand_def(AddrType)
+    shape = prop_def(DenseArrayBase)
+    strides = prop_def(DenseArrayBase)
+    rows = prop_def(IntegerAttr[IntegerType])
+    element = prop_def(Attribute)
+
+    def __init__(
+        self,
+        source: SSAValue,
+        dest: SSAValue,
+        shape: Sequence[int],
+        strides: Sequence[int],
+        rows: int,
+        element: Attribute,
+    ):
+        super().__init__(
+            operands=[source, dest],
+            properties={
+                "shape": array(shape),
+                "strides": array(strides),
+                "rows": integer(rows),
+                "element": element,
+            },
+        )
+
+    @property
+    def matrix(self) -> tuple[int, int]:
+        """Rows and columns of the matrix, without padding."""
+        shape, rows = ints(self.shape), self.rows.value.data
+        return product(shape[:rows]), product(shape[rows:])
+
+    def accesses(self, fractal: int = 16) -> tuple[Access, ...]:
+        size = element_bytes(self.element)
+        rows, columns = (round_up(side, fractal) for side in self.matrix)
+        return (
+            Access(self.source, False, strided_extent(ints(self.shape), ints(self.strides), size)),
+            Access(self.dest, True, Extent((), rows * columns * size)),
+        )
+
+    def work(self) -> MoveWork:
+        """A contiguous run along the rows or along the columns moves whole blocks; otherwise a block per run."""
+        shape, strides, rows = ints(self.shape), ints(self.strides), self.rows.value.data
+        run = max(_run(shape[:rows], strides[:rows]), _run(shape[rows:], strides[rows:]))
+        size = element_bytes(self.element)
+        return MoveWork(f"l1_{self.SPACE}", product(shape) // run * round_up(run * size, BLOCK))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> L0Load:
+        source, strides = parse_address(parser, Space.L1), parse_strides(parser)
+        parser.parse_punctuation("->")
+        dest = parse_address(parser, cls.SPACE)
+        shape = parse_over(parser)
+        parser.parse_keyword("rows")
+        rows = parser.parse_integer()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        op = cls(source, dest, shape, strides, rows, parser.parse_type())
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        print_strided(printer, self.source, self.strides)
+        printer.print_string(" -> ")
+        printer.print_ssa_value(self.dest)
+        print_over(printer, self.shape)
+        printer.print_string(f" rows {self.rows.value.data}")
+        printer.print_op_attributes(self.attributes)
+        print_types(printer, [self.element])
+
+    def verify_(self) -> None:
+        check_space(self.source, "source", Space.L1)
+        check_space(self.dest, "destination", self.SPACE)
+        check_shape(ints(self.shape), ints(self.strides), most=IM2COL_DIMS)
+        if not 0 <= self.rows.value.data <= len(ints(self.shape)):
+            raise VerifyException(f"{self.rows.value.data} row dims of {len(ints(self.shape))} dims")
+
+
+def _run(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Elements of the innermost contiguous run."""
+    dims, (steps,) = collapse(shape, strides)
+    return dims[-1] if dims and steps[-1] == 1 else 1
+
+
+@irdl_op_definition
+class LoadL0AOp(L0Load):
+    """L1 -> L0A: rows are m, columns k.
+
+    Example:
+
+    ```mlir
+    npu_isa.load_l0a %s<256, 1> -> %a over [128, 64] rows 1 : f16
+    ```
+    """
+
+    name = "npu_isa.load_l0a"
+    SPACE: ClassVar[Space] = Space.L0A
+
+
+@irdl_op_definition
+class LoadL0BOp(L0Load):
+    """L1 -> L0B: rows are k, columns n.
+
+    Example:
+
+    ```mlir
+    npu_isa.load_l0b %s<1, 256> -> %b over [64, 128] rows 1 : f16
+    ```
+    """
+
+    name = "npu_isa.load_l0b"
+    SPACE: ClassVar[Space] = Space.L0B

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import UNKNOWN_LOC, AnyFloat, FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.parser import AttrParser, Parser, UnresolvedOperand
-from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
+from xdsl.utils.exceptions import DiagnosticException, MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
@@ -103,6 +103,19 @@ class LocatingParser(Parser):
         self.raise_error(f"unknown operation '{name}'{hint}", span)
 
 
+_MALFORMED = (
+    DiagnosticException,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
+)
+"""What verifiers of attributes and custom parsers of xDSL raise on malformed text; others are our mistakes."""
+
+
 def parse_module(ctx: Context, text: str, name: str) -> ModuleOp:
     """Parse `text`, the contents of the file `name`; a mistake in it is a located `UserError`.
 
@@ -121,9 +134,8 @@ def parse_module(ctx: Context, text: str, name: str) -> ModuleOp:
         raise UserError(_first_line(error.msg), loc=_locate(error.span)) from error
     except RecursionError as error:
         raise UserError("the operations are nested too deeply", loc=SourceLocation(name, 1, 1)) from error
-    except Exception as error:
-        # Verifiers of attributes and custom parsers of xDSL raise all kinds of exceptions on malformed
-        # text; the op being parsed is the best location there is.
+    except _MALFORMED as error:
+        # The op being parsed is the best location there is.
         if parser is not None and parser.open_ops:
             position = parser.open_ops[-1]
         line = text.count("\n", 0, position) + 1

@@ -32,7 +32,8 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.dims import Compute, Kind, contraction_roles
-from npu_mlir.analysis.tiling import Dim, Product, Tiling, fill, fill_divisors, round_up, tilings
+from npu_mlir.analysis.tiling import Dim, Product, Tiling, fill_divisors, round_up, tilings
+from npu_mlir.analysis.vector_tiling import Nest, shrink
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import element_bytes
@@ -111,39 +112,46 @@ def try_schedule(op: tile.KernelOp, schedule: tile.ScheduleAttr, target: Target)
 
 
 def _vector_schedules(kernel: Kernel, target: Target) -> Iterator[tile.ScheduleAttr]:
-    """Schedules with smaller and smaller tiles: parallel classes first, then chunks of the reductions."""
-    classes = kernel.classes.classes
-    parallel = _parallel_order(kernel)
-    extents = [classes[c].extent for c in parallel]
-    total = math.prod(extents)
-    most = max(1, min(total, max(MIN_ELEMENTS, total // MIN_TILES)))
-    reduced = [c.id for c in classes if c.kind is Kind.RED]
-    chunk = math.prod(classes[c].extent for c in reduced)
+    """Schedules with smaller and smaller tiles."""
+    extents = {c.id: c.extent for c in kernel.classes.classes}
+    nests = [_nest(kernel, compute) for compute in kernel.computes.values()]
+    order = _loop_order(kernel)
+    total = max(math.prod(extents[c] for c in nest.classes) for nest in nests)
+    budget = max(MIN_ELEMENTS, total // MIN_TILES)
     while True:
-        sizes = {c.id: c.extent for c in classes}
-        sizes |= dict(zip(parallel, fill(extents, most, _LANE), strict=True))
-        sizes |= dict(zip(reduced, fill([classes[c].extent for c in reduced], chunk), strict=True))
-        tiles = [sizes[c.id] for c in classes]
-        order = [c for c in parallel if sizes[c] < classes[c].extent]
-        yield tile.ScheduleAttr.of({"ub": 2}, tile=tiles, inner=tiles, order=order)
-        if most == 1 and chunk == 1:
-            yield tile.ScheduleAttr.of({"ub": 1}, tile=tiles, inner=tiles, order=order)
+        sizes = shrink(nests, extents, budget, target.vector_bytes // 4)
+        tiles = [sizes[c] for c in range(len(extents))]
+        looped = [c for c in order if sizes[c] < extents[c]]
+        yield tile.ScheduleAttr.of({"ub": 2}, tile=tiles, inner=tiles, order=looped)
+        if budget == 1:
+            yield tile.ScheduleAttr.of({"ub": 1}, tile=tiles, inner=tiles, order=looped)
             return
-        most, chunk = (most // 2, chunk) if most > 1 else (most, chunk // 2)
+        budget = budget * 2 // 3
 
 
-_LANE = 16
-"""Multiple that sizes of the innermost dim are rounded to: f16 elements in 32 B."""
+def _nest(kernel: Kernel, compute: Compute) -> Nest:
+    of = kernel.classes.of[compute.key]
+    kinds = [kernel.classes.classes[c].kind for c in of]
+    row = of[compute.result[-1]] if compute.result else None
+    return Nest(
+        of,
+        tuple(c for c, kind in zip(of, kinds, strict=True) if kind is Kind.PAR),
+        tuple(c for c, kind in zip(of, kinds, strict=True) if kind is Kind.RED),
+        row if row is not None and kernel.classes.classes[row].kind is Kind.PAR else None,
+    )
 
 
-def _parallel_order(kernel: Kernel) -> list[int]:
-    """The parallel classes as the dims of the stored results order them, innermost last."""
+def _loop_order(kernel: Kernel) -> list[int]:
+    """The parallel classes, those that most operations share outermost, so that what depends on few stays; otherwise
+    in the order of the stored results' dims."""
     order: dict[int, None] = {}
     for store in kernel.stores:
         compute = kernel.computes[cast("linalg.GenericOp", store.value.owner)]
         order |= dict.fromkeys(kernel.classes.of[compute.key][d] for d in compute.result)
     order |= dict.fromkeys(c.id for c in kernel.classes.classes)
-    return [c for c in order if kernel.classes.classes[c].kind is Kind.PAR]
+    shared = {c: sum(c in of for of in kernel.classes.of.values()) for c in order}
+    parallel = [c for c in order if kernel.classes.classes[c].kind is Kind.PAR]
+    return sorted(parallel, key=lambda c: -shared[c])
 
 
 # ---- contractions ---------------------------------------------------------------------------------------------------

@@ -1,0 +1,75 @@
+"""Tile sizes of a kernel for the vector unit: shrink the largest loop nest until every nest is within a budget.
+
+What is shrunk first keeps rows long: outer parallel classes, then long reductions (accumulated in chunks), then the
+innermost parallel class down to the width of the vector unit, then whatever is left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from npu_mlir.analysis.tiling import balanced
+
+SHORT_REDUCTION = 64
+"""Extent from which a reduction is worth being cut before the innermost parallel class is."""
+
+
+@dataclass(frozen=True)
+class Nest:
+    """The classes that the loops of an operation go over, outermost first, by what may be done to them.
+
+    `row` is the innermost parallel class, None if there is none.
+    """
+
+    classes: tuple[int, ...]
+    parallel: tuple[int, ...]
+    reduced: tuple[int, ...]
+    row: int | None
+
+
+def shrink(nests: Sequence[Nest], extents: Mapping[int, int], budget: int, lanes: int) -> dict[int, int]:
+    """A size for every class such that no nest has more than `budget` elements, as far as its classes can be cut.
+
+    `lanes` is the number of elements of a row that fills the vector unit. A parallel class is cut into balanced sizes.
+
+    >>> shrink([Nest((0, 1), (0, 1), (), 1)], {0: 100, 1: 64}, 2048, 64)
+    {0: 25, 1: 64}
+    """
+    sizes = dict(extents)
+    parts = dict.fromkeys(extents, 1)
+    while True:
+        largest = max(nests, key=lambda nest: _elements(nest, sizes))
+        if _elements(largest, sizes) <= budget:
+            return sizes
+        c = _next_cut(largest, sizes, lanes)
+        if c is None:
+            return sizes
+        size = sizes[c]
+        while sizes[c] == size:
+            parts[c] += 1
+            sizes[c] = balanced(extents[c], -(-extents[c] // parts[c]), _multiple(largest, c, size, lanes))
+
+
+def _elements(nest: Nest, sizes: Mapping[int, int]) -> int:
+    return math.prod(sizes[c] for c in nest.classes)
+
+
+def _multiple(nest: Nest, c: int, size: int, lanes: int) -> int:
+    return lanes if c == nest.row and size > lanes else 1
+
+
+def _next_cut(nest: Nest, sizes: Mapping[int, int], lanes: int) -> int | None:
+    """The class to cut next; None when all are of size one or must stay whole."""
+    outer = [c for c in nest.parallel if c != nest.row and sizes[c] > 1]
+    if outer:
+        return outer[0]
+    reduced = max((c for c in nest.reduced if sizes[c] > 1), key=sizes.__getitem__, default=None)
+    if reduced is not None and sizes[reduced] > SHORT_REDUCTION:
+        return reduced
+    if nest.row is not None and sizes[nest.row] > lanes:
+        return nest.row
+    if reduced is not None:
+        return reduced
+    return nest.row if nest.row is not None and sizes[nest.row] > 1 else None

@@ -166,3 +166,22 @@ def test_decoded_kernels_equal_plain_ones(text: str, seed: int):
     result = simulate(module, [x], check=False)
     np.testing.assert_array_equal(result.outputs[0], interpret(module, [x])[0])
     assert simulate(module, values=False, check=False).kernels == result.kernels
+
+
+def test_a_kernel_becomes_a_python_function():
+    module = parse(gemm(16, 16, 32, tile=(8, 8, 16), k0=8, element="f32", target="toy"))
+    kernel = next(op for op in module.walk() if isinstance(op, KernelOp))
+    target = get_target("toy")
+    generated = generate(
+        kernel, target, Clock(target), lambda op: lambda *args: None, Mode(values=True, time=False)
+    )
+    loops = [line.strip() for line in generated.source.splitlines() if "range(" in line]
+    assert [text.partition(" = ")[2] for text in loops] == [
+        "range(0, 16, 8)",
+        "range(0, 16, 8)",
+        "range(0, 32, 16)",
+        "range(0, 16, 8)",
+    ]
+    assert "S +=" not in generated.source
+    _, executions = generated.run([None] * 3, 10_000)
+    assert executions == [1, 2, 4, 8, 16]

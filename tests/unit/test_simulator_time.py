@@ -69,7 +69,7 @@ def programs(draw: st.DrawFn) -> list[Entry]:
     return program
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(program=programs(), depth=st.integers(1, 5), issue=st.integers(0, 3), flag=st.integers(0, 2))
 def test_recurrences_equal_the_oracle(program: list[Entry], depth: int, issue: int, flag: int):
     expected = step_through(program, 3, depth, issue, flag)

@@ -44,6 +44,16 @@ def mlp(batch: int | str = 4) -> onnx.ModelProto:
     return model(nodes, [value("x", batch, 8)], [value("y", batch, 6)], weights)
 
 
+def dense() -> onnx.ModelProto:
+    """relu(x @ w + b)"""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["product"], name="dense"),
+        helper.make_node("Add", ["product", "b"], ["sum"], name="bias"),
+        helper.make_node("Relu", ["sum"], ["y"], name="relu"),
+    ]
+    return model(nodes, [value("x", 4, 8)], [value("y", 4, 12)], [weight("w", 8, 12), weight("b", 12)])
+
+
 def two_inputs() -> onnx.ModelProto:
     """a + b"""
     nodes = [helper.make_node("Add", ["left", "right"], ["sum"], name="add")]
@@ -62,6 +72,7 @@ def unsupported() -> onnx.ModelProto:
 
 
 MODELS = {
+    "dense": dense,
     "mlp": mlp,
     "dynamic": lambda: mlp("batch"),
     "two-inputs": two_inputs,

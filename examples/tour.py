@@ -48,11 +48,10 @@ def run(command: str, directory: Path) -> str:
 def kernel_of(text: str) -> str:
     """The kernel of a module: its host function is the same from the level tile on."""
     start = text.find("  tile.kernel")
-    return (
-        text
-        if start < 0
-        else f"// the host function is as above\n{text[start:].removesuffix(chr(10)).removesuffix('}')}"
-    )
+    if start < 0:
+        return text
+    end = text.rindex("}")
+    return f"// the host function is as above\n{text[start:end]}"
 
 
 def block(kind: str, text: str) -> str:

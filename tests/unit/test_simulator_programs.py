@@ -6,8 +6,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isa_programs import interpret, parse
+from isa_programs import gemm, interpret, parse
+from npu_mlir.dialects.tile import KernelOp
 from npu_mlir.simulator import simulate
+from npu_mlir.simulator.codegen import Mode, generate
+from npu_mlir.simulator.pipes import Clock
+from npu_mlir.targets.target import get_target
 
 GM = "memref<4x16xf32, #tile.space<gm>>"
 SIZES = "f32, #tile.space<gm>>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -220,3 +221,98 @@ def test_random_programs_have_no_race(program: tuple[Block, dict[int, int]], eve
         ids[flag.edge.pair] = ids.get(flag.edge.pair, 0) + flag.slots
     assert all(n <= event_ids for n in ids.values())
     Machine(trips, plan).run(root)
+
+
+def gemm() -> tuple[Block, dict[int, int]]:
+    """A product with two slots everywhere: loads to L1, to L0, product, result; three loops and their trip counts."""
+    l1 = [Buffer(0, 0, 4, 2), Buffer(1, 8, 4, 2)]
+    l0 = [Buffer(2, 16, 2, 2), Buffer(3, 20, 2, 2)]
+    l0c = Buffer(4, 24, 2, 2)
+    inner, middle, outer = Nested([Block()], True), Nested([Block()], True), Nested([Block()], True)
+    m, mk, k0 = (id(outer),), (id(outer), id(middle)), (id(inner),)
+    inner.blocks[0].items = [
+        Instruction("MTE1", [l1[0].access(False, value=mk), l0[0].access(True, value=k0)]),
+        Instruction("MTE1", [l1[1].access(False, value=mk), l0[1].access(True, value=k0)]),
+        Instruction(
+            "M",
+            [
+                l0[0].access(False, value=k0),
+                l0[1].access(False, value=k0),
+                l0c.access(False, value=m),
+                l0c.access(True, value=m),
+            ],
+        ),
+    ]
+    middle.blocks[0].items = [
+        Instruction("MTE2", [l1[0].access(True, value=mk)]),
+        Instruction("MTE2", [l1[1].access(True, value=mk)]),
+        inner,
+    ]
+    outer.blocks[0].items = [middle, Instruction("FIX", [l0c.access(False, value=m)])]
+    return Block([outer]), {id(outer): 3, id(middle): 3, id(inner): 4}
+
+
+def test_a_product_gets_the_six_pairs_that_one_writes_by_hand() -> None:
+    root, trips = gemm()
+    plan = plan_sync(root, 8)
+    Machine(trips, plan).run(root)
+    assert sorted((*f.edge.pair, f.slots, f.edge.back) for f in plan.flags) == [
+        ("FIX", "M", 2, True),
+        ("M", "FIX", 2, False),
+        ("M", "MTE1", 2, True),
+        ("MTE1", "M", 2, False),
+        ("MTE1", "MTE2", 2, True),
+        ("MTE2", "MTE1", 2, False),
+    ]
+    assert not plan.barriers
+
+
+def test_every_pair_of_a_product_is_needed() -> None:
+    root, trips = gemm()
+    plan = plan_sync(root, 8)
+    for flag in plan.flags:
+        with pytest.raises((Race, FlagMisuse)):
+            Machine(trips, Plan([f for f in plan.flags if f is not flag])).run(root)
+
+
+@pytest.mark.parametrize("event_ids", [1, 2, 3])
+def test_few_ids_cost_slots_first_and_barriers_last(event_ids: int) -> None:
+    root, trips = gemm()
+    plan = plan_sync(root, event_ids)
+    Machine(trips, plan).run(root)
+    assert len(plan.flags) == 6 and not plan.barriers
+    assert all(f.slots == min(event_ids, 2) for f in plan.flags)
+
+
+def loads_then_sums(count: int) -> tuple[Block, dict[int, int]]:
+    """A loop with `count` loads to buffers of two slots, each followed much later by its use."""
+    loop = Nested([Block()], True)
+    value = (id(loop),)
+    buffers = [Buffer(i, 4 * i, 2, 2) for i in range(count)]
+    loop.blocks[0].items = [
+        *[Instruction("MTE2", [b.access(True, value=value)]) for b in buffers],
+        *[Instruction("V", [b.access(False, value=value)]) for b in buffers],
+    ]
+    return Block([loop]), {id(loop): 5}
+
+
+def test_edges_that_lie_together_are_merged_before_slots_are_lost() -> None:
+    root, trips = loads_then_sums(6)
+    plan = plan_sync(root, 8)
+    Machine(trips, plan).run(root)
+    assert not plan.barriers and all(f.slots == 2 for f in plan.flags)
+
+
+def test_branches_that_exclude_each_other_are_ordered_by_a_barrier() -> None:
+    buffer = Buffer(0, 0, 2, 1)
+    either = Nested(
+        [Block([Instruction(p, [buffer.access(True)])]) for p in ("V", "MTE2")],
+        False,
+    )
+    loop = Nested([Block([either])], True)
+    root = Block([loop])
+    plan = plan_sync(root, 8)
+    assert not plan.flags and plan.barriers == [(loop.blocks[0], 0)]
+    Machine({id(loop): 4}, plan).run(root)
+    with pytest.raises(Race):
+        Machine({id(loop): 4}, Plan()).run(root)

@@ -119,13 +119,17 @@ def onnxruntime_seconds(model: Model) -> str:
         return f"{float(result.stdout):.4f} s"
 
 
+def last_line(text: str) -> str:
+    return text.strip().rpartition("\n")[2]
+
+
 def measure(model: Model, precision: str, directory: Path) -> list[str]:
     """Compile and simulate a model; one row of the table."""
     source, out, report = str(fetch(model.name)), directory / "model.mlir", directory / "report.json"
     options = [*model.options, "--precision", precision]
     compiled = run(tool("npu-compile"), source, *options, "-o", str(out))
     if compiled.status:
-        return [model.name, precision, *["-"] * 7, compiled.errors.split("\n")[0]]
+        return [model.name, precision, *["-"] * 7, last_line(compiled.errors)]
     comparison = ["--compare", "onnxruntime", "--reference", source]
     simulated = run(tool("npu-run"), str(out), *comparison, "--report", str(report))
     if not report.exists():
@@ -134,7 +138,7 @@ def measure(model: Model, precision: str, directory: Path) -> list[str]:
             precision,
             f"{compiled.seconds:.1f} s",
             *["-"] * 6,
-            simulated.errors.split("\n")[0],
+            last_line(simulated.errors),
         ]
     found = json.loads(report.read_text())
     ratio = max(output["worst_ratio"] for output in found["outputs"])

@@ -61,6 +61,7 @@ PIPELINE: tuple[Phase, ...] = (
             # No cse from here to bufferization: it would merge destinations.
             "tile-apply-schedule",
             "tile-split-compute",
+            "tile-fold-fixpipe",
         ),
     ),
     Phase("tile-memref", ("tile-bufferize", "tile-double-buffer", "tile-plan-memory")),

@@ -34,6 +34,7 @@ PASSES: dict[str, str] = {
     "tile-choose-schedule": "npu_mlir.passes.tile.choose_schedule:ChooseSchedule",
     "tile-apply-schedule": "npu_mlir.passes.tile.apply_schedule:ApplySchedule",
     "tile-split-compute": "npu_mlir.passes.tile.split_compute:SplitCompute",
+    "tile-fold-fixpipe": "npu_mlir.passes.tile.fold_fixpipe:FoldFixpipe",
     "tile-bufferize": "npu_mlir.passes.tile.bufferize:Bufferize",
     "tile-double-buffer": "npu_mlir.passes.tile.double_buffer:DoubleBuffer",
     "tile-plan-memory": "npu_mlir.passes.tile.plan_memory:PlanMemory",

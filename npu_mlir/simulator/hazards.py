@@ -286,7 +286,7 @@ def _elements(operand: Operand, args: Sequence[int]) -> np.ndarray:
     op, access = operand.op, operand.accesses[args[operand.address]]
     if isinstance(op, npu_isa.FixpipeUbOp):
         strides = ints(op.dest_strides if operand.write else op.source_strides)
-        size = element_bytes(op.element)
+        size = element_bytes(op.dest_element if operand.write else op.element)
         return access.slot.elements(access.address, ints(op.shape), strides, size)
     assert isinstance(op, npu_isa.VectorInstruction)
     number = operand.address

@@ -131,12 +131,15 @@ def _gm_store(core: Core, op: npu_isa.GmStore) -> Run:
 
 
 def _fixpipe_ub(core: Core, op: npu_isa.FixpipeUbOp) -> Run:
-    shape, dtype = ints(op.shape), numpy_dtype(op.element)
+    shape, dtype, result = ints(op.shape), numpy_dtype(op.element), numpy_dtype(op.dest_element)
     source_strides, dest_strides = ints(op.source_strides), ints(op.dest_strides)
 
     def prepare(source: int, dest: int) -> Thunk:
         block = core.view(Space.L0C, source, shape, source_strides, dtype)
-        return partial(np.copyto, core.view(Space.UB, dest, shape, dest_strides, dtype), block)
+        out = core.view(Space.UB, dest, shape, dest_strides, result)
+        if op.relu is not None:
+            return partial(np.maximum, block, dtype.type(0), out, casting="unsafe")
+        return partial(np.copyto, out, block, casting="unsafe")
 
     return cached(prepare)
 

@@ -9,11 +9,13 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     IntegerAttr,
     IntegerType,
+    UnitAttr,
 )
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
 )
 from xdsl.parser import Parser
@@ -56,10 +58,13 @@ from npu_mlir.dialects.tile import Space, element_bytes
 class FixpipeUbOp(Instruction):
     """L0C -> UB: a strided block of accumulators (cores whose L0C reaches UB).
 
+    On the way they are cast to the type of the destination, `result`, and with `relu` negative ones become zero.
+
     Example:
 
     ```mlir
     npu_isa.fixpipe_ub %c<64, 1> -> %u<56, 1> over [16, 50] : f32
+    npu_isa.fixpipe_ub %c<64, 1> -> %u<64, 1> over [16, 50] relu : f32 -> f16
     ```
     """
 
@@ -71,6 +76,8 @@ class FixpipeUbOp(Instruction):
     source_strides = prop_def(DenseArrayBase)
     dest_strides = prop_def(DenseArrayBase)
     element = prop_def(Attribute)
+    result = opt_prop_def(Attribute)
+    relu = opt_prop_def(UnitAttr)
 
     def __init__(
         self,
@@ -80,6 +87,8 @@ class FixpipeUbOp(Instruction):
         source_strides: Sequence[int],
         dest_strides: Sequence[int],
         element: Attribute,
+        result: Attribute | None = None,
+        relu: bool = False,
     ):
         super().__init__(
             operands=[source, dest],
@@ -88,17 +97,26 @@ class FixpipeUbOp(Instruction):
                 "source_strides": array(source_strides),
                 "dest_strides": array(dest_strides),
                 "element": element,
+                "result": result if result != element else None,
+                "relu": UnitAttr() if relu else None,
             },
         )
 
+    @property
+    def dest_element(self) -> Attribute:
+        """The element type of the destination."""
+        return self.element if self.result is None else self.result
+
     def accesses(self, fractal: int = 16) -> tuple[Access, ...]:
-        shape, size = ints(self.shape), element_bytes(self.element)
+        shape = ints(self.shape)
+        source, dest = element_bytes(self.element), element_bytes(self.dest_element)
         return (
-            Access(self.source, False, strided_extent(shape, ints(self.source_strides), size)),
-            Access(self.dest, True, strided_extent(shape, ints(self.dest_strides), size)),
+            Access(self.source, False, strided_extent(shape, ints(self.source_strides), source)),
+            Access(self.dest, True, strided_extent(shape, ints(self.dest_strides), dest)),
         )
 
     def work(self) -> MoveWork:
+        """Accumulators leave L0C at their own size, whatever they become."""
         size = element_bytes(self.element)
         return MoveWork(
             "l0c_ub", moved_bytes(ints(self.shape), size, ints(self.source_strides), ints(self.dest_strides))
@@ -110,9 +128,12 @@ class FixpipeUbOp(Instruction):
         parser.parse_punctuation("->")
         dest, dest_strides = parse_address(parser, Space.UB), parse_strides(parser)
         shape = parse_over(parser)
+        relu = parser.parse_optional_keyword("relu") is not None
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
-        op = cls(source, dest, shape, source_strides, dest_strides, parser.parse_type())
+        element = parser.parse_type()
+        result = parser.parse_type() if parser.parse_optional_punctuation("->") else None
+        op = cls(source, dest, shape, source_strides, dest_strides, element, result, relu)
         op.attributes |= attributes
         return op
 
@@ -122,8 +143,13 @@ class FixpipeUbOp(Instruction):
         printer.print_string(" -> ")
         print_strided(printer, self.dest, self.dest_strides)
         print_over(printer, self.shape)
+        if self.relu is not None:
+            printer.print_string(" relu")
         printer.print_op_attributes(self.attributes)
         print_types(printer, [self.element])
+        if self.result is not None:
+            printer.print_string(" -> ")
+            printer.print_attribute(self.result)
 
     def verify_(self) -> None:
         check_space(self.source, "source", Space.L0C)

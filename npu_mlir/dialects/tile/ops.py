@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
     SymbolNameConstraint,
     SymbolRefAttr,
     TensorType,
+    UnitAttr,
     i64,
 )
 from xdsl.ir import (
@@ -204,6 +205,8 @@ def check_map(map_: AffineMap, indices: int, tile_rank: int, memory_rank: int, w
 class LoadOp(IRDLOperation):
     """Bring a tile to another space: element `d` of the tile is `source[map(indices, d)]`, or `pad` outside the source.
 
+    A load from L0C may cast to the element type of the tile, after setting negative values to zero with `relu`.
+
     On tensors it has a result, on memrefs a destination. Between GM and a tile of unplaced type (no encoding) it stands
     for the whole operand before tiling.
 
@@ -221,6 +224,7 @@ class LoadOp(IRDLOperation):
     dest = opt_operand_def(MemRefType)
     map = prop_def(AffineMapAttr)
     pad = opt_prop_def(FloatAttr | IntegerAttr)
+    relu = opt_prop_def(UnitAttr)
     result = opt_result_def(TensorType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def()
@@ -233,10 +237,15 @@ class LoadOp(IRDLOperation):
         result_type: Attribute | None = None,
         dest: SSAValue | None = None,
         pad: Attribute | None = None,
+        relu: bool = False,
     ):
         super().__init__(
             operands=[source, indices, dest],
-            properties={"map": map_ if isinstance(map_, AffineMapAttr) else AffineMapAttr(map_), "pad": pad},
+            properties={
+                "map": map_ if isinstance(map_, AffineMapAttr) else AffineMapAttr(map_),
+                "pad": pad,
+                "relu": UnitAttr() if relu else None,
+            },
             result_types=[result_type],
         )
 
@@ -257,17 +266,17 @@ class LoadOp(IRDLOperation):
         parser.parse_keyword("map")
         map_ = _parse_map(parser)
         pad = parser.parse_attribute() if parser.parse_optional_keyword("pad") else None
+        relu = parser.parse_optional_keyword("relu") is not None
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         source_value = parser.resolve_operand(source, parser.parse_type())
         if dest is None:
             parser.parse_punctuation("->")
-            op = cls(source_value, indices, map_, parser.parse_type(), None, pad)
+            op = cls(source_value, indices, map_, parser.parse_type(), None, pad, relu)
         else:
             parser.parse_punctuation(",")
-            op = cls(
-                source_value, indices, map_, None, parser.resolve_operand(dest, parser.parse_type()), pad
-            )
+            tile = parser.resolve_operand(dest, parser.parse_type())
+            op = cls(source_value, indices, map_, None, tile, pad, relu)
         op.attributes |= attributes
         return op
 
@@ -283,6 +292,8 @@ class LoadOp(IRDLOperation):
         if self.pad is not None:
             printer.print_string(" pad ")
             printer.print_attribute(self.pad)
+        if self.relu is not None:
+            printer.print_string(" relu")
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_attribute(self.source.type)
@@ -294,7 +305,10 @@ class LoadOp(IRDLOperation):
             raise VerifyException("tile.load has either a result (on tensors) or a destination (on memrefs)")
         source = cast("TileType", self.source.type)
         tile = self.tile_type
-        if source.get_element_type() != tile.get_element_type():
+        from_l0c = space_of(source) is Space.L0C
+        if self.relu is not None and not from_l0c:
+            raise VerifyException("only a load from L0C can set negative values to zero")
+        if source.get_element_type() != tile.get_element_type() and not from_l0c:
             raise VerifyException(f"tile.load keeps the element type, got {source} and {tile}")
         check_map(self.map.data, len(self.indices), len(tile.get_shape()), len(source.get_shape()), self.name)
         if (

@@ -110,7 +110,8 @@ def accumulator_type(result: np.dtype[Any]) -> np.dtype[Any]:
 def fixpipe_ub(interp: Interpreter, op: npu_isa.FixpipeUbOp, args: Results) -> Results:
     core, shape, dtype = core_of(interp), ints(op.shape), numpy_dtype(op.element)
     source = core.view(Space.L0C, args[0], shape, ints(op.source_strides), dtype)
-    core.view(Space.UB, args[1], shape, ints(op.dest_strides), dtype)[...] = source
+    values = source if op.relu is None else np.maximum(source, dtype.type(0))
+    core.view(Space.UB, args[1], shape, ints(op.dest_strides), numpy_dtype(op.dest_element))[...] = values
     return ()
 
 

@@ -41,6 +41,7 @@ from npu_mlir.passes.tile.apply_schedule import apply_schedule
 from npu_mlir.passes.tile.bufferize import bufferize_kernel
 from npu_mlir.passes.tile.compute import body_ops, target_of
 from npu_mlir.passes.tile.double_buffer import double_buffer
+from npu_mlir.passes.tile.fold_fixpipe import fold_fixpipe
 from npu_mlir.passes.tile.kernel import Kernel, read_kernel
 from npu_mlir.passes.tile.plan_memory import Overflow, overflow_error, try_plan
 from npu_mlir.passes.tile.split_compute import split_kernel
@@ -103,6 +104,7 @@ def try_schedule(op: tile.KernelOp, schedule: tile.ScheduleAttr, target: Target)
     copy.properties["schedule"] = schedule
     apply_schedule(copy)
     split_kernel(copy)
+    fold_fixpipe(copy)
     bufferize_kernel(copy)
     double_buffer(copy)
     return try_plan(copy, target)

@@ -171,9 +171,7 @@ def _plan_results(function: FuncOp) -> None:
     ops = list(function.body.block.ops)
     order = {op: i for i, op in enumerate(ops)}
     results = [r for op in ops if isinstance(op, tile.LaunchOp) for r in op.results]
-    lifetimes = [
-        Lifetime(_gm_bytes(r), order[r.owner], _last_use(r, order)) for r in results
-    ]
+    lifetimes = [Lifetime(_gm_bytes(r), order[r.owner], _last_use(r, order)) for r in results]
     addresses, _ = plan(lifetimes)
     offsets = dict(zip(results, addresses, strict=True))
     for op in ops:

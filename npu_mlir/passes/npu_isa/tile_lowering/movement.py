@@ -50,7 +50,7 @@ def lower_load(ctx: KernelContext, op: tile.LoadOp) -> None:
         case Space.L1, Space.L0A | Space.L0B:
             _emit_l0_load(ctx, address, strides, dest)
         case Space.L0C, Space.UB:
-            _emit_fixpipe_ub(ctx, op, address, strides, dest)
+            _emit_fixpipe_ub(ctx, op, (address, strides, source), dest)
         case Space.UB, Space.UB:
             nest = Nest(dest.shape, (dest.strides, strides))
             emit_vector(ctx, npu_isa.VUnaryOp, "copy", nest, [dest.address, address], [dest, source])
@@ -149,8 +149,9 @@ def _collapse_in_order(nest: Nest) -> Nest:
 
 
 def _emit_fixpipe_ub(
-    ctx: KernelContext, op: tile.LoadOp, address: SSAValue, strides: tuple[int, ...], dest: Buffer
+    ctx: KernelContext, op: tile.LoadOp, block: tuple[SSAValue, tuple[int, ...], Buffer], dest: Buffer
 ) -> None:
+    address, strides, source = block
     if ctx.target.split_cores:
         raise UserError(
             f"{ctx.target.name} has no path from L0C to UB: cube results reach the vector unit through GM",
@@ -160,12 +161,10 @@ def _emit_fixpipe_ub(
     nest = order(nest, ctx.target.vector_bytes // dest.element_bytes)
     outside, inside = split(nest, npu_isa.MAX_DIMS)
     ivs = [ctx.loop(extent) for extent in outside.extents]
-    to, from_ = (
-        advance(ctx, base, row, ivs, dest.element_bytes)
-        for base, row in zip((dest.address, address), outside.strides, strict=True)
-    )
+    to = advance(ctx, dest.address, outside.strides[0], ivs, dest.element_bytes)
+    from_ = advance(ctx, address, outside.strides[1], ivs, source.element_bytes)
     if not inside.rank:
         inside = Nest((1,), ((1,), (1,)))
-    ctx.emit(
-        npu_isa.FixpipeUbOp(from_, to, inside.extents, inside.strides[1], inside.strides[0], dest.element)
-    )
+    to_strides, from_strides = inside.strides
+    types, relu = (source.element, dest.element), op.relu is not None
+    ctx.emit(npu_isa.FixpipeUbOp(from_, to, inside.extents, from_strides, to_strides, *types, relu))

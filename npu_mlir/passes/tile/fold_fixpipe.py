@@ -1,0 +1,105 @@
+"""Let the fixpipe do what it can on the way from L0C to UB: casts and relu.
+
+Before:
+
+    %t = tile.load %acc[%s] ... : tensor<64x32xf32, l0c> -> tensor<16x32xf32, ub>
+    %c = linalg.generic ins(%t) outs(%e0) { arith.truncf } -> tensor<16x32xf16, ub>
+    %r = linalg.generic ins(%c) outs(%e1) { arith.maximumf with 0.0 } -> tensor<16x32xf16, ub>
+
+After:
+
+    %r = tile.load %acc[%s] ... relu : tensor<64x32xf32, l0c> -> tensor<16x32xf16, ub>
+
+Leaves alone: results that something else reads as well, operations that permute or broadcast.
+Runs after `tile-split-compute`, which leaves one operation in each body.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith, linalg
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from npu_mlir.dialects import tile
+from npu_mlir.dialects.tile import Space, space_of
+from npu_mlir.passes.tile.compute import body_ops, is_reduction, maps_of
+
+
+class FoldFixpipe(ModulePass):
+    """Fold casts and relu into the loads from L0C."""
+
+    name = "tile-fold-fixpipe"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.ops:
+            if isinstance(kernel, tile.KernelOp):
+                fold_fixpipe(kernel)
+
+
+def fold_fixpipe(kernel: tile.KernelOp) -> None:
+    """Fold casts and relu into the loads from L0C of one kernel."""
+    for op in list(kernel.walk()):
+        if isinstance(op, tile.LoadOp) and space_of(op.source.type) is Space.L0C and op.result is not None:
+            _fold(op)
+
+
+def _fold(load: tile.LoadOp) -> None:
+    """Take the operations behind a load into it, one after the other."""
+    while (user := _only_user(load.results[0])) is not None:
+        cast_, relu = _is_cast(user), _is_relu(user)
+        # The fixpipe sets negative values to zero before it casts, which is the same as after, but only once.
+        if not cast_ and (not relu or load.relu is not None):
+            return
+        if (
+            cast_
+            and load.tile_type.get_element_type()
+            != cast("tile.TileType", load.source.type).get_element_type()
+        ):
+            return
+        result = user.results[0]
+        type_ = cast("TensorType[Attribute]", result.type)
+        new = tile.LoadOp(
+            load.source, list(load.indices), load.map, type_, None, load.pad, relu or load.relu is not None
+        )
+        new.attributes |= load.attributes
+        block = load.parent
+        assert block is not None
+        block.insert_op_before(new, load)
+        new.results[0].name_hint = result.name_hint
+        result.replace_all_uses_with(new.results[0])
+        for op in (user, load):
+            op.detach()
+            op.erase()
+        load = new
+
+
+def _only_user(value: SSAValue) -> linalg.GenericOp | None:
+    """The elementwise operation that alone reads a value, in its own shape and in the same block."""
+    uses = list(value.uses)
+    if len(uses) != 1 or not isinstance(user := uses[0].operation, linalg.GenericOp):
+        return None
+    owner = cast("Operation", value.owner)
+    maps = maps_of(cast("linalg.GenericOp", user))
+    plain = len(maps) == 2 and maps[0] == maps[1] and not any(is_reduction(user))
+    return user if plain and user.parent is owner.parent else None
+
+
+def _is_cast(op: linalg.GenericOp) -> bool:
+    return [type(o) for o in body_ops(op)] == [arith.TruncFOp]
+
+
+def _is_relu(op: linalg.GenericOp) -> bool:
+    """Whether the body is the maximum with zero."""
+    ops = body_ops(op)
+    if len(ops) != 1 or not isinstance(ops[0], arith.MaximumfOp | arith.MaxSIOp):
+        return False
+    constants = [v.owner.value for v in ops[0].operands if isinstance(v.owner, arith.ConstantOp)]
+    return (
+        len(constants) == 1
+        and isinstance(constants[0], FloatAttr | IntegerAttr)
+        and constants[0].value.data == 0
+    )

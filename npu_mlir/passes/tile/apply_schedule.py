@@ -42,10 +42,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from npu_mlir.analysis.dims import Classes, Kind
+from npu_mlir.analysis.dims import Compute, Kind, contraction_roles
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
-from npu_mlir.passes.tile.kernel import read_kernel
+from npu_mlir.passes.tile.kernel import Kernel, read_kernel
 from npu_mlir.passes.tile.tiler.tiler import Tiler
 
 
@@ -65,16 +65,18 @@ def apply_schedule(op: tile.KernelOp) -> None:
     kernel = read_kernel(op)
     assert op.schedule is not None
     sizes = {key: op.schedule.sizes(key) for key in ("tile", "inner", "order")}
-    _check_schedule(op, kernel.classes, sizes)
+    _check_schedule(kernel, sizes)
     tiled = Tiler(kernel, sizes["tile"], sizes["inner"], sizes["order"], op.schedule.direct).run()
     op.body.detach_block(op.body.block)
     op.body.add_block(tiled)
 
 
-def _check_schedule(op: tile.KernelOp, classes: Classes, sizes: dict[str, tuple[int, ...]]) -> None:
+def _check_schedule(kernel: Kernel, sizes: dict[str, tuple[int, ...]]) -> None:
+    op, classes = kernel.op, kernel.classes
     count = len(classes.classes)
     if len(sizes["tile"]) != count or len(sizes["inner"]) != count:
         raise UserError(f"the schedule must give 'tile' and 'inner' for {count} dimension classes", loc=op)
+    batch = {classes.of[key][d] for key, compute in kernel.computes.items() for d in _batch(compute)}
     for c, size, inner in zip(classes.classes, sizes["tile"], sizes["inner"], strict=True):
         if not 0 < inner <= size or (size > c.extent and c.kind is Kind.MIXED):
             raise UserError(f"class {c.id}: need 0 < inner <= tile, got {inner} and {size}", loc=op)
@@ -86,6 +88,16 @@ def _check_schedule(op: tile.KernelOp, classes: Classes, sizes: dict[str, tuple[
             raise UserError(
                 f"class {c.id} is reduced and used again: its tile must be whole, {c.extent}", loc=op
             )
+        if c.id in batch and size != 1:
+            raise UserError(
+                f"class {c.id} is a batch of matrix products: its tile must be 1, got {size}", loc=op
+            )
     looped = {c.id for c in classes.classes if c.kind is Kind.PAR and sizes["tile"][c.id] < c.extent}
     if not looped <= set(sizes["order"]):
         raise UserError(f"the order must name the tiled parallel classes {sorted(looped)}", loc=op)
+
+
+def _batch(compute: Compute) -> tuple[int, ...]:
+    """The batch dims of a contraction, of which L0 holds one at a time."""
+    roles = contraction_roles(compute) if compute.contraction else None
+    return () if roles is None else roles.batch

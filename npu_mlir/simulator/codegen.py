@@ -26,6 +26,7 @@ from npu_mlir.analysis.affine_maps import python_expression
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import Pipe
+from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.registry import elementwise_function
 from npu_mlir.simulator.errors import SimulationError, describe
 from npu_mlir.simulator.hazards import Hazards
@@ -264,6 +265,9 @@ class _Generator:
             case arith.ConstantOp() if isinstance(op.value, IntegerAttr):
                 value = op.value.value.data
                 self.values[op.result] = str(value) if value >= 0 else f"({value})"
+                return
+            case arith.ConstantOp():
+                self.values[op.result] = self.bind("k", constant_value(op.value))
                 return
             case npu_isa.BufferOp():
                 self.values[op.result] = str(op.address.value.data)

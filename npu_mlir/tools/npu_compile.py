@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from npu_mlir.tools.common import ArgumentParser, run_tool
 from npu_mlir.tools.model_options import add_model_options, dims_of, shapes_of
+
+if TYPE_CHECKING:
+    from npu_mlir.pass_manager import PassInstrument
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,6 +34,8 @@ def _run(argv: list[str]) -> int:
         help="where to write; standard output by default",
     )
     add("--emit", default="isa", metavar="LEVEL", help="graph, linalg, tile, tile-memref or isa (default)")
+    add("--check-equivalence", type=int, nargs="?", const=0, metavar="SEED",
+        help="run the module on random inputs before and after each pass; a pass that changes a result is an error")  # fmt: skip
     add_model_options(parser)
     args = parser.parse(argv)
 
@@ -47,9 +53,19 @@ def _run(argv: list[str]) -> int:
         precision=args.precision,
         dims=dims_of(args),
         shapes=shapes_of(args),
+        instruments=_instruments(args.check_equivalence),
     )
     save_module(program.module, args.output)
     return 0
+
+
+def _instruments(seed: int | None) -> list[PassInstrument]:
+    if seed is None:
+        return []
+
+    from npu_mlir.equivalence import EquivalenceChecker
+
+    return [EquivalenceChecker(seed)]
 
 
 if __name__ == "__main__":

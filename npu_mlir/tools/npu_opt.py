@@ -61,6 +61,8 @@ def _make_parser() -> ArgumentParser:
         help=f"process the parts between {SPLIT_MARKER} lines alone",
     )
     add("--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects")
+    add("--check-equivalence", type=int, nargs="?", const=0, metavar="SEED",
+        help="run the module on random inputs before and after each pass; a pass that changes a result is an error")  # fmt: skip
     add("--mlir-print-ir-before-all", action="store_true", help="print the IR before each pass")
     add("--mlir-print-ir-after-all", action="store_true", help="print the IR after each pass")
     add("--mlir-print-ir-after-failure", action="store_true", help="print the IR when a pass fails")
@@ -175,6 +177,11 @@ def _make_manager(args: argparse.Namespace, pipeline: Nest) -> PassManager:
     on_failure = args.mlir_print_ir_after_failure
     if before or after or on_failure:
         instruments.append(IRPrinter(sys.stderr, before, after, on_failure))
+    if args.check_equivalence is not None:
+        from npu_mlir.equivalence import EquivalenceChecker
+
+        # Behind the printers, so that the IR that is wrong is shown as well.
+        instruments.append(EquivalenceChecker(args.check_equivalence))
     return PassManager(pipeline, args.verify_each, instruments)
 
 

@@ -27,7 +27,7 @@ Changes values: by about 2**-11 of the largest operand of each op.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from xdsl.context import Context
@@ -36,6 +36,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from npu_mlir.comparison import TOLERANCES, Tolerance
 from npu_mlir.constants import constant_of
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects.graph import (
@@ -81,6 +82,8 @@ class SetPrecision(ModulePass):
 
     precision: str = "f32"
     """`f16`, or `f32` to leave everything as it is."""
+
+    tolerance: ClassVar[Tolerance] = TOLERANCES["f16"]
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.precision not in ("f32", "f16"):

@@ -49,6 +49,7 @@ class InsertSync(ModulePass):
     """Order the pipes of every kernel by flags."""
 
     name = "npu-isa-insert-sync"
+    synchronizes = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         name = op.attributes.get("npu.target")

@@ -1,0 +1,121 @@
+"""Run the functions of a module, at any level, on random inputs: what a check that no pass changes a result needs.
+
+    module = runnable(module)                       kernels that nothing launches get a function that does
+    for function in functions_of(module):
+        inputs = random_inputs(function, seed=0, sample=0)
+        outputs = evaluate(module, function, inputs)
+
+A function may take and return tensors, memrefs and scalars. What it leaves in its memrefs counts as results too.
+Dimensions that are not static get the size `DYNAMIC_SIZE`.
+
+Does not handle: functions on other types; they are reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Region
+
+from npu_mlir.diagnostics import UserError
+from npu_mlir.dialects import tile
+from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
+from npu_mlir.interpreters.framework import Interpreter
+from npu_mlir.weights import share_weights
+
+DYNAMIC_SIZE = 5
+"""The size of dimensions that are not static: odd and more than one, so that tails and broadcasts show."""
+
+SAMPLES = 2
+"""How many kinds of inputs there are, see `random_inputs`."""
+
+INTEGERS = 16
+"""Random integers are less than this, and not negative: most are indices, shapes or bytes."""
+
+
+def runnable(module: ModuleOp) -> ModuleOp:
+    """`module`, or a copy of it in which each kernel that nothing launches is launched by a function `@launch.NAME`."""
+    launched = {op.kernel.string_value() for op in module.walk() if isinstance(op, tile.LaunchOp)}
+    idle = [op for op in module.ops if isinstance(op, tile.KernelOp) and op.sym_name.data not in launched]
+    if not idle:
+        return module
+    copy = module.clone()
+    share_weights(module, copy)
+    copy.body.block.add_ops([_launcher(kernel) for kernel in idle])
+    return copy
+
+
+def _launcher(kernel: tile.KernelOp) -> FuncOp:
+    """A function that takes the operands of a kernel and returns its results."""
+    types = [_tensor_of(arg.type) for arg in kernel.body.block.args]
+    inputs, outputs = types[: len(types) - kernel.outputs], types[len(types) - kernel.outputs :]
+    block = Block(arg_types=inputs)
+    launch = tile.LaunchOp(kernel.sym_name.data, block.args, outputs)
+    block.add_ops([launch, ReturnOp(*launch.results)])
+    function = FuncOp(f"launch.{kernel.sym_name.data}", (inputs, outputs), Region(block))
+    function.location = kernel.location
+    return function
+
+
+def _tensor_of(type_: Attribute) -> Attribute:
+    if not isinstance(type_, MemRefType):
+        return type_
+    memref = cast("MemRefType[Attribute]", type_)
+    return TensorType(memref.element_type, memref.shape)
+
+
+def functions_of(module: ModuleOp) -> list[FuncOp]:
+    """The functions of the module that have a body."""
+    return [op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration]
+
+
+def random_inputs(function: FuncOp, seed: int, sample: int) -> list[Any]:
+    """Inputs of a function that depend on nothing but the seed and the number of the sample.
+
+    Sample 0 has normally distributed floats, sample 1 negative ones: a maximum that starts from 0 instead of -inf goes
+    unnoticed otherwise.
+    """
+    generator = np.random.default_rng([seed, sample])
+    return [_random(type_, generator, sample, function) for type_ in function.function_type.inputs.data]
+
+
+def _random(type_: Attribute, generator: np.random.Generator, sample: int, function: FuncOp) -> Any:
+    shape = tuple(DYNAMIC_SIZE if size < 0 else size for size in static_shape(type_))
+    try:
+        dtype = numpy_dtype(type_)
+    except TypeError:
+        name = function.sym_name.data
+        raise UserError(f"cannot make random inputs of '@{name}': it takes {type_}", loc=function) from None
+    if dtype.kind == "b":
+        array = generator.integers(0, 2, shape).astype(dtype)
+    elif dtype.kind in "iu":
+        array = generator.integers(0, INTEGERS, shape).astype(dtype)
+    else:
+        normal = generator.standard_normal(shape, np.float32)
+        array = (-np.abs(normal) - np.float32(0.25) if sample else normal).astype(dtype)
+    if isinstance(type_, TensorType | MemRefType):
+        return np.asarray(array)
+    return dtype.type(array) if dtype.kind not in "iub" else int(array)
+
+
+def evaluate(module: ModuleOp, function: FuncOp, inputs: Sequence[Any]) -> list[np.ndarray]:
+    """What a function returns and leaves in its memrefs. Whatever goes wrong is a `UserError`."""
+    name = function.sym_name.data
+    args = [np.array(value) if isinstance(value, np.ndarray) else value for value in inputs]
+    try:
+        with np.errstate(all="ignore"):
+            results = Interpreter(module).call(name, args)
+    except UserError:
+        raise
+    except Exception as error:
+        # Wrong IR makes NumPy and the meanings of operations fail in all kinds of ways.
+        reason = " ".join(str(error).split()) or "no reason given"
+        raise UserError(f"running it fails with {type(error).__name__}: {reason}", loc=function) from error
+    memrefs = [
+        arg for arg, type_ in zip(args, function.function_type.inputs) if isinstance(type_, MemRefType)
+    ]
+    return [np.array(value) for value in (*results, *memrefs)]

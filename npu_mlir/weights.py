@@ -12,7 +12,7 @@ Does not handle: resources inside the `.mlir` file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -148,15 +148,6 @@ def save_weights(module: ModuleOp, path: str | Path) -> None:
     write_atomically(str(path), save(arrays))
     module.attributes[WEIGHTS] = StringAttr(Path(path).name)
     store.saved(Path(path), arrays)
-
-
-def require_weights(module: ModuleOp, names: Iterable[str] | None = None) -> None:
-    """Check before a long run that every entry in use exists and has the declared shape."""
-    store = weights_of(module)
-    wanted = None if names is None else set(names)
-    for op in module.walk():
-        if isinstance(op, WeightOp) and (wanted is None or op.entry_name in wanted):
-            check_weight(op, store.get(op.entry_name))
 
 
 def check_weight(op: WeightOp, array: np.ndarray) -> None:

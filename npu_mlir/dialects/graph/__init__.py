@@ -9,6 +9,19 @@ from xdsl.ir import Dialect, Operation
 
 from npu_mlir.dialects.graph.attributes import Layout, LayoutAttr, ReduceKind, ReduceKindAttr
 from npu_mlir.dialects.graph.base import LOCATION, GraphOp, element_of, location_of, shape_of
+from npu_mlir.dialects.graph.comparison import (
+    CompareOp,
+    EqualOp,
+    GreaterOp,
+    GreaterOrEqualOp,
+    LessOp,
+    LessOrEqualOp,
+    LogicalAndOp,
+    LogicalNotOp,
+    LogicalOrOp,
+    LogicalXorOp,
+    WhereOp,
+)
 from npu_mlir.dialects.graph.contraction import ConvOp, GemmOp, MatmulOp
 from npu_mlir.dialects.graph.elementwise import (
     AbsOp,
@@ -17,23 +30,13 @@ from npu_mlir.dialects.graph.elementwise import (
     CastOp,
     CeilOp,
     ClipOp,
-    CompareOp,
     DivOp,
     ElementwiseOp,
-    EqualOp,
     ErfOp,
     ExpOp,
     FloorOp,
-    GreaterOp,
-    GreaterOrEqualOp,
     HardSigmoidOp,
     LeakyReluOp,
-    LessOp,
-    LessOrEqualOp,
-    LogicalAndOp,
-    LogicalNotOp,
-    LogicalOrOp,
-    LogicalXorOp,
     LogOp,
     MaximumOp,
     MinimumOp,
@@ -48,7 +51,6 @@ from npu_mlir.dialects.graph.elementwise import (
     SubOp,
     TanhOp,
     UnaryOp,
-    WhereOp,
 )
 from npu_mlir.dialects.graph.movement import (
     ConcatOp,

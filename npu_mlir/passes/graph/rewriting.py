@@ -72,12 +72,3 @@ def only_user(value: SSAValue) -> Operation | None:
     """The op that uses a value, if it has exactly one use."""
     uses = list(value.uses)
     return uses[0].operation if len(uses) == 1 else None
-
-
-def module_of(op: Operation) -> ModuleOp:
-    """The module around an op."""
-    parent: Operation | None = op
-    while parent is not None and not isinstance(parent, ModuleOp):
-        parent = parent.parent_op()
-    assert parent is not None
-    return parent

@@ -155,6 +155,29 @@ def order(nest: Nest, lanes: int) -> Nest:
     return nest.select([*rest, best])
 
 
+def simplify(nest: Nest, lanes: int) -> Nest:
+    """As few loops as can be, in the order of `order`."""
+    return order(collapse(drop_unit_dims(nest)), lanes)
+
+
+def steps(nest: Nest, lanes: int) -> int:
+    """How many vector steps the nest takes, its last loop being innermost."""
+    return repeats(nest, nest.rank - 1, lanes) if nest.rank else 1
+
+
+def widen(nest: Nest, dim: int, extent: int, lanes: int) -> Nest:
+    """The nest with loop `dim` made longer, where that makes runs so long that fewer steps do.
+
+    >>> widen(Nest((32, 20), ((24, 1), (24, 1))), 1, 24, 64).extents  # rows of 20 with a pitch of 24: one run
+    (32, 24)
+    >>> widen(Nest((32, 20), ((24, 1), (0, 1))), 1, 24, 64).extents
+    (32, 20)
+    """
+    longer = Nest((*nest.extents[:dim], extent, *nest.extents[dim + 1 :]), nest.strides)
+    gain = steps(simplify(nest, lanes), lanes) - steps(simplify(longer, lanes), lanes)
+    return longer if gain > 0 else nest
+
+
 def split(nest: Nest, rank: int) -> tuple[Nest, Nest]:
     """Scalar loops, and at most `rank` loops for one instruction; the shortest go out, never the innermost.
 

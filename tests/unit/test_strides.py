@@ -21,7 +21,10 @@ from npu_mlir.analysis.strides import (
     iteration_extents,
     order,
     repeats,
+    simplify,
     split,
+    steps,
+    widen,
 )
 
 
@@ -82,6 +85,19 @@ def test_the_innermost_loop_takes_the_fewest_steps(nest: Nest, lanes: int) -> No
         ordered = order(nest, lanes)
         best = min(repeats(nest, d, lanes) for d in range(nest.rank))
         assert repeats(ordered, ordered.rank - 1, lanes) == best
+
+
+@given(nests(), st.integers(1, 3), st.sampled_from([8, 64]))
+def test_widening_pays_or_is_not_done(nest: Nest, more: int, lanes: int) -> None:
+    for dim in range(nest.rank):
+        wider = widen(nest, dim, nest.extents[dim] + more, lanes)
+        fewer = steps(simplify(wider, lanes), lanes) < steps(simplify(nest, lanes), lanes)
+        assert fewer if wider != nest else not fewer
+
+
+def test_rows_with_padding_become_one_run() -> None:
+    rows = Nest((32, 20), ((24, 1), (24, 1)))
+    assert simplify(widen(rows, 1, 24, 64), 64) == Nest((768,), ((1,), (1,)))
 
 
 def test_a_column_sum_runs_along_the_rows_of_memory() -> None:

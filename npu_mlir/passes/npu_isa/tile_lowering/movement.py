@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 
-from npu_mlir.analysis.strides import Nest, collapse, drop_unit_dims, element_strides, order, split
+from npu_mlir.analysis.strides import Nest, collapse, drop_unit_dims, element_strides, simplify, split
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.tile import Space
@@ -157,8 +157,8 @@ def _emit_fixpipe_ub(
             f"{ctx.target.name} has no path from L0C to UB: cube results reach the vector unit through GM",
             loc=op,
         )
-    nest = collapse(drop_unit_dims(Nest(dest.shape, (dest.strides, strides))))
-    nest = order(nest, ctx.target.vector_bytes // dest.element_bytes)
+    lanes = ctx.target.vector_bytes // dest.element_bytes
+    nest = simplify(Nest(dest.shape, (dest.strides, strides)), lanes)
     outside, inside = split(nest, npu_isa.MAX_DIMS)
     ivs = [ctx.loop(extent) for extent in outside.extents]
     to = advance(ctx, dest.address, outside.strides[0], ivs, dest.element_bytes)

@@ -7,6 +7,7 @@ an instruction has too few dims.
     npu_isa.vbinary add %y, %x, %bias {shape = [32, 64], strides = [[64, 1], [64, 1], [0, 1]]}
 
 The rank and order of the dims are chosen by `npu_mlir.analysis.strides`; linear maps of any kind are strides.
+Elementwise instructions run over the padding at the end of the rows where that saves steps.
 
 Does not handle: bodies of several instructions, results that are written more than once per element.
 """
@@ -26,12 +27,11 @@ from npu_mlir.analysis.affine_maps import Linear, linear_map
 from npu_mlir.analysis.strides import (
     Nest,
     StrideError,
-    collapse,
-    drop_unit_dims,
     element_strides,
     iteration_extents,
-    order,
+    simplify,
     split,
+    widen,
 )
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa
@@ -57,7 +57,40 @@ def lower_generic(ctx: KernelContext, op: GenericOp) -> None:
         start = sum(e.constant * s for e, s in zip(maps[i], buffer.strides, strict=True))
         offsets.append(Offset(constant=start * buffer.element_bytes))
     addresses = [ctx.address(b.address, o) for b, o in zip(buffers, offsets, strict=True)]
-    _emit_form(ctx, form, Nest(extents, tuple(rows)), addresses, buffers)
+    nest = Nest(extents, tuple(rows))
+    if not form.instruction.ACCUMULATES:
+        nest = _over_padding(ctx, nest, [maps[i] for i in (dest, *read)], buffers)
+    _emit_form(ctx, form, nest, addresses, buffers)
+
+
+def _over_padding(
+    ctx: KernelContext, nest: Nest, maps: Sequence[Sequence[Linear]], buffers: Sequence[Buffer]
+) -> Nest:
+    """The nest with the padding at the end of the rows, where that saves steps and all operands have it.
+
+    What is computed there is never looked at.
+    """
+    dim = maps[0][-1].dim() if maps[0] else None
+    if dim is None:
+        return nest
+    rooms = [_room(map_, buffer, dim) for map_, buffer in zip(maps, buffers, strict=True)]
+    extent = min(room for room in rooms if room is not None)
+    return widen(nest, dim, extent, _lanes(ctx, buffers)) if extent > nest.extents[dim] else nest
+
+
+def _room(map_: Sequence[Linear], buffer: Buffer, dim: int) -> int | None:
+    """How far a dim can go over an operand until it meets the next row; None for an operand that doesn't move."""
+    uses = [expr for expr in map_ if expr.coefficients[dim]]
+    if not uses:
+        return None
+    if len(uses) > 1 or map_[-1].dim() != dim or len(buffer.shape) < 2:
+        return 0
+    return buffer.strides[-2]
+
+
+def _lanes(ctx: KernelContext, buffers: Sequence[Buffer]) -> int:
+    """Elements that the vector unit takes at once: the widest operand counts."""
+    return ctx.target.vector_bytes // max(b.element_bytes for b in buffers)
 
 
 def lower_fill(ctx: KernelContext, op: FillOp) -> None:
@@ -163,9 +196,7 @@ def emit_vector(
     """
     if not prod(nest.extents):
         return
-    nest = collapse(drop_unit_dims(nest))
-    widest = max(b.element_bytes for b in buffers)
-    outside, inside = split(order(nest, ctx.target.vector_bytes // widest), npu_isa.MAX_DIMS)
+    outside, inside = split(simplify(nest, _lanes(ctx, buffers)), npu_isa.MAX_DIMS)
     if outside.rank:
         ivs = [ctx.loop(extent) for extent in outside.extents]
         addresses = [

@@ -210,3 +210,39 @@ tile.kernel @windows(%Y: memref<64xf32, #tile.space<gm>>) {
   }
   tile.return
 }
+
+// Elementwise instructions run over the padding at the end of the rows where that makes one run of them; reductions and
+// instructions with an operand that has no such padding do not.
+// CHECK-LABEL: tile.kernel @padding(
+// CHECK-NEXT:    %x = npu_isa.buffer 1 x 3072 at 0 : !npu_isa.addr<ub>
+// CHECK-NEXT:    %bias = npu_isa.buffer 1 x 96 at 4096 : !npu_isa.addr<ub>
+// CHECK-NEXT:    %sum = npu_isa.buffer 1 x 96 at 4224 : !npu_isa.addr<ub>
+// CHECK-NEXT:    npu_isa.vunary exp %x<1>, %x<1> over [768] : f32
+// CHECK-NEXT:    npu_isa.vbinary add %x<24, 1>, %x<24, 1>, %bias<0, 1> over [32, 20] : f32
+// CHECK-NEXT:    npu_isa.vreduce sum %sum<0, 1>, %x<24, 1> over [32, 20] : f32
+// CHECK-NEXT:    tile.return
+// CHECK-NEXT:  }
+tile.kernel @padding(%Y: memref<64xf32, #tile.space<gm>>) {
+  %x = tile.alloc {address = 0} : memref<32x20xf32, #ub>
+  %bias = tile.alloc {address = 4096} : memref<20xf32, #ub>
+  %sum = tile.alloc {address = 4224} : memref<20xf32, #ub>
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+    ins(%x : memref<32x20xf32, #ub>) outs(%x : memref<32x20xf32, #ub>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = math.exp %a : f32
+    linalg.yield %r : f32
+  }
+  linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]}
+    ins(%x, %bias : memref<32x20xf32, #ub>, memref<20xf32, #ub>) outs(%x : memref<32x20xf32, #ub>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %r = arith.addf %a, %b : f32
+    linalg.yield %r : f32
+  }
+  linalg.generic {indexing_maps = [#id, #row], iterator_types = ["reduction", "parallel"]}
+    ins(%x : memref<32x20xf32, #ub>) outs(%sum : memref<20xf32, #ub>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %o, %a : f32
+    linalg.yield %s : f32
+  }
+  tile.return
+}

@@ -22,4 +22,5 @@ config.environment["PATH"] = os.pathsep.join([str(binaries), os.environ["PATH"]]
 config.environment.update({"COLUMNS": "120", "NO_COLOR": "1", "OPENBLAS_NUM_THREADS": "1"})
 
 config.substitutions.append(("%inputs", str(here / "inputs")))
+config.substitutions.append(("%targets", str(here.parent.parent / "npu_mlir" / "targets")))
 config.substitutions.append(("%python", sys.executable))

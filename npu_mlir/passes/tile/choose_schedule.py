@@ -86,11 +86,30 @@ def choose(op: tile.KernelOp, target: Target) -> tile.ScheduleAttr:
         if overflow is None:
             return schedule
     if overflow is None:
-        raise UserError(
-            f"kernel '@{op.sym_name.data}': no tile of its matrix product fits the memories of '{target.name}'",
-            loc=op,
-        )
+        raise _no_tile(op, cast("Compute", contraction), target)
     raise overflow_error(op, overflow, target)
+
+
+def _no_tile(op: tile.KernelOp, contraction: Compute, target: Target) -> UserError:
+    """The error for a kernel of which no tiling fits, with what a single step of the cube needs of each memory."""
+    generic = cast("linalg.GenericOp", contraction.key)
+    k = target.cube_k_bytes // element_bytes(cast("Tensor", generic.inputs[0].type).element_type)
+    row = round_up(target.cube_k_bytes, tile.ROW_ALIGNMENT)
+    needs = {
+        "l1": target.cube_m * row + k * row,
+        "l0a": target.cube_m * target.cube_k_bytes,
+        "l0b": target.cube_n * target.cube_k_bytes,
+        "l0c": target.cube_m * target.cube_n * 4,
+    }
+    largest = sorted(needs.items(), key=lambda need: need[1] / target.capacity(need[0]), reverse=True)
+    return UserError(
+        f"kernel '@{op.sym_name.data}': no tile of its matrix product fits the memories of '{target.name}'",
+        notes=[
+            f"one step of the cube takes at least {size} bytes of {space}, which has {target.capacity(space)}"
+            for space, size in largest
+        ],
+        loc=op,
+    )
 
 
 def _distinct(schedules: Iterator[tile.ScheduleAttr]) -> Iterator[tile.ScheduleAttr]:

@@ -57,6 +57,7 @@ PIPELINE: tuple[Phase, ...] = (
             # Files of other producers enter here; ours have no named ops left.
             "linalg-generalize-named-ops",
             "tile-form-kernels",
+            "tile-init-accumulators",
             "tile-choose-schedule",
             # No cse from here to bufferization: it would merge destinations.
             "tile-apply-schedule",

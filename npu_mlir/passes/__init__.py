@@ -31,6 +31,7 @@ PASSES: dict[str, str] = {
     "linalg-generalize-named-ops": "npu_mlir.passes.linalg.generalize_named_ops:GeneralizeNamedOps",
     # tile
     "tile-form-kernels": "npu_mlir.passes.tile.form_kernels:FormKernels",
+    "tile-init-accumulators": "npu_mlir.passes.tile.init_accumulators:InitAccumulators",
     "tile-choose-schedule": "npu_mlir.passes.tile.choose_schedule:ChooseSchedule",
     "tile-apply-schedule": "npu_mlir.passes.tile.apply_schedule:ApplySchedule",
     "tile-split-compute": "npu_mlir.passes.tile.split_compute:SplitCompute",

@@ -70,6 +70,8 @@ class Decoder:
                 return _fixpipe_ub(self.core, op)
             case npu_isa.L0Load():
                 return _l0_load(self.core, self.l0, op)
+            case npu_isa.InitL0COp():
+                return _init_l0c(self.core, op)
             case npu_isa.MmadOp():
                 return _mmad(self.core, self.l0, op)
             case npu_isa.VectorInstruction():
@@ -174,6 +176,24 @@ def _split(matrix: np.ndarray, shape: Sequence[int], rows: int) -> np.ndarray:
 
 
 # ---- cube ------------------------------------------------------------------------------------------------------------
+
+
+def _init_l0c(core: Core, op: npu_isa.InitL0COp) -> Run:
+    rows, columns = op.matrix
+    dtype = numpy_dtype(op.element)
+
+    def prepare(source: int, dest: int) -> Thunk:
+        row = core.view(Space.UB, source, (columns,), (1,), dtype)
+        matrix = core.matrix(Space.L0C, dest, rows, columns, dtype)
+
+        def start() -> None:
+            matrix[rows:] = 0
+            matrix[:, columns:] = 0
+            matrix[:rows, :columns] = row
+
+        return start
+
+    return cached(prepare)
 
 
 def _mmad(core: Core, l0: L0, op: npu_isa.MmadOp) -> Run:

@@ -63,6 +63,9 @@ class Target:
         return step // self.cube_f32_slowdown if element_bytes == 4 else step
 
 
+DEFAULT_TARGET = "ascend-910"
+"""The machine of modules that name none."""
+
 _RATES = {"gm_l1", "gm_ub", "ub_gm", "l0c_gm", "l1_l0a", "l1_l0b"}
 _LATENCIES = {"gm", "dma", "l0_load", "mmad", "issue", "flag", "launch"}
 

@@ -1,4 +1,4 @@
-"""The cube unit."""
+"""The cube unit, and what its accumulators start from."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from npu_mlir.dialects.npu_isa.base import (
+    BLOCK,
     Access,
     AddrType,
     CubeWork,
     Extent,
     Instruction,
+    MoveWork,
     Pipe,
     check_space,
     integer,
@@ -146,3 +148,77 @@ class MmadOp(Instruction):
             raise VerifyException("npu_isa.mmad has either 'init' or 'zero'")
         if element_bytes(self.accumulator) != 4:
             raise VerifyException(f"the accumulator has 32 bits, got {self.accumulator}")
+
+
+@irdl_op_definition
+class InitL0COp(Instruction):
+    """UB -> L0C: every row of the `m x n` accumulators becomes a copy of a row of `n` elements; their padding is zero.
+
+    It lets a product start from its bias. The vector unit moves the row.
+
+    Example:
+
+    ```mlir
+    npu_isa.init_l0c %row -> %c over [128, 256] : f32
+    ```
+    """
+
+    name = "npu_isa.init_l0c"
+    PIPE: ClassVar[Pipe] = Pipe.V
+    source = operand_def(AddrType)
+    dest = operand_def(AddrType)
+    m = prop_def(IntegerAttr[IntegerType])
+    n = prop_def(IntegerAttr[IntegerType])
+    element = prop_def(Attribute)
+
+    def __init__(self, source: SSAValue, dest: SSAValue, m: int, n: int, element: Attribute):
+        super().__init__(
+            operands=[source, dest], properties={"m": integer(m), "n": integer(n), "element": element}
+        )
+
+    @property
+    def matrix(self) -> tuple[int, int]:
+        """Rows and columns of the accumulators, without padding."""
+        return self.m.value.data, self.n.value.data
+
+    def accesses(self, fractal: int = 16) -> tuple[Access, ...]:
+        size = element_bytes(self.element)
+        rows, columns = (round_up(side, fractal) for side in self.matrix)
+        return (
+            Access(self.source, False, Extent((), self.matrix[1] * size)),
+            Access(self.dest, True, Extent((), rows * columns * size)),
+        )
+
+    def work(self) -> MoveWork:
+        rows, columns = self.matrix
+        return MoveWork("ub_l0c", rows * round_up(columns * element_bytes(self.element), BLOCK))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> InitL0COp:
+        source = parse_address(parser, Space.UB)
+        parser.parse_punctuation("->")
+        dest = parse_address(parser, Space.L0C)
+        parser.parse_keyword("over")
+        sizes = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+        if len(sizes) != 2:
+            parser.raise_error("expected [rows, columns]")
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        op = cls(source, dest, sizes[0], sizes[1], parser.parse_type())
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        printer.print_string(" -> ")
+        printer.print_ssa_value(self.dest)
+        printer.print_string(f" over [{self.matrix[0]}, {self.matrix[1]}]")
+        printer.print_op_attributes(self.attributes)
+        print_types(printer, [self.element])
+
+    def verify_(self) -> None:
+        check_space(self.source, "source", Space.UB)
+        check_space(self.dest, "destination", Space.L0C)
+        if min(self.matrix) < 1:
+            raise VerifyException(f"a matrix of {self.matrix[0]} x {self.matrix[1]} elements")

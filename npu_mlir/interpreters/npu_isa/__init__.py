@@ -130,6 +130,15 @@ def l0_load(interp: Interpreter, op: npu_isa.L0Load, args: Results) -> Results:
 # ---- cube ------------------------------------------------------------------------------------------------------------
 
 
+@impl("npu_isa.init_l0c")
+def init_l0c(interp: Interpreter, op: npu_isa.InitL0COp, args: Results) -> Results:
+    core, (rows, columns), dtype = core_of(interp), op.matrix, numpy_dtype(op.element)
+    matrix = core.matrix(Space.L0C, args[1], rows, columns, dtype)
+    matrix[...] = 0
+    matrix[:rows, :columns] = core.view(Space.UB, args[0], (columns,), (1,), dtype)
+    return ()
+
+
 @impl("npu_isa.mmad")
 def mmad(interp: Interpreter, op: npu_isa.MmadOp, args: Results) -> Results:
     core, (m, k, n) = core_of(interp), op.mkn

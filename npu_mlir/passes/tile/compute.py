@@ -89,9 +89,20 @@ def is_window(op: linalg.GenericOp, index: int) -> bool:
     return isinstance(op.inputs[index].owner, tensor.EmptyOp) and not any(op.body.block.args[index].uses)
 
 
-def describe(op: linalg.GenericOp) -> Compute:
+def is_row_start(value: SSAValue) -> bool:
+    """Whether a value is a broadcast, possibly of a cast: what an accumulator can start from."""
+    op = value.owner
+    if not isinstance(op, linalg.GenericOp) or len(op.inputs) != 1 or any(is_reduction(op)):
+        return False
+    return all(isinstance(o, CASTS) for o in body_ops(op))
+
+
+def describe(op: linalg.GenericOp, *, row_starts: bool = False) -> Compute:
     """The plain data of an operation; its key is the operation, that of a value its defining operation if that is a
-    `linalg.generic`, else the value."""
+    `linalg.generic`, else the value.
+
+    A contraction starts from a fill, or with `row_starts` from the broadcast of a row made in the same kernel.
+    """
     if len(op.outputs) != 1:
         raise UserError("a linalg.generic with several results is not supported; split it", loc=op)
     result = projection(maps_of(op)[-1])
@@ -113,7 +124,7 @@ def describe(op: linalg.GenericOp) -> Compute:
     if (
         is_multiply_add(op)
         and contraction_roles(compute) is not None
-        and not isinstance(init_of(op), SSAValue)
+        and (not isinstance(init_of(op), SSAValue) or (row_starts and is_row_start(op.outputs[0])))
     ):
         return replace(compute, contraction=True)
     return compute

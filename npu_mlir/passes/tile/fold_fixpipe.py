@@ -80,10 +80,11 @@ def _fold(load: tile.LoadOp) -> None:
 def _only_user(value: SSAValue) -> linalg.GenericOp | None:
     """The elementwise operation that alone reads a value, in its own shape and in the same block."""
     uses = list(value.uses)
-    if len(uses) != 1 or not isinstance(user := uses[0].operation, linalg.GenericOp):
+    if len(uses) != 1 or not isinstance(uses[0].operation, linalg.GenericOp):
         return None
+    user = cast("linalg.GenericOp", uses[0].operation)
     owner = cast("Operation", value.owner)
-    maps = maps_of(cast("linalg.GenericOp", user))
+    maps = maps_of(user)
     plain = len(maps) == 2 and maps[0] == maps[1] and not any(is_reduction(user))
     return user if plain and user.parent is owner.parent else None
 

@@ -27,7 +27,7 @@ def read_kernel(op: tile.KernelOp) -> Kernel:
     """Read a kernel as `tile-form-kernels` makes it."""
     block = op.body.block
     computes: dict[Operation, Compute] = {
-        g: describe(g) for g in block.ops if isinstance(g, linalg.GenericOp)
+        g: describe(g, row_starts=True) for g in block.ops if isinstance(g, linalg.GenericOp)
     }
     classes = dim_classes(list(computes.values()))
     if classes is None:

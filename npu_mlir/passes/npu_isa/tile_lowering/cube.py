@@ -32,6 +32,11 @@ from npu_mlir.dialects.tile import Space, space_of
 from npu_mlir.passes.npu_isa.tile_lowering.context import KernelContext, constant_value
 
 
+def is_start(op: GenericOp) -> bool:
+    """Whether an operation broadcasts a row from UB to an accumulator."""
+    return len(op.inputs) == 1 and space_of(op.inputs[0].type) is Space.UB
+
+
 def in_accumulator(op: GenericOp | FillOp) -> bool:
     """Whether an operation writes to L0C: it is the cube's."""
     return space_of(op.outputs[0].type) is Space.L0C
@@ -47,7 +52,7 @@ class Accumulators:
             match op:
                 case FillOp() if in_accumulator(op):
                     self._add_fill(op)
-                case GenericOp() if in_accumulator(op):
+                case GenericOp() if in_accumulator(op) and not is_start(op):
                     self._add_contraction(op)
                 case _:
                     pass
@@ -97,6 +102,21 @@ def check_fill(op: FillOp) -> None:
     value = owner.value if isinstance(owner, arith.ConstantOp) else None
     if not isinstance(value, FloatAttr | IntegerAttr) or value.value.data != 0:
         raise UserError("an accumulator in L0C can only start from the constant zero", loc=op)
+
+
+def lower_start(ctx: KernelContext, op: GenericOp) -> None:
+    """Lower the broadcast of a row to an accumulator."""
+    row, acc = ctx.buffer(op.inputs[0]), ctx.buffer(op.outputs[0])
+    rows, columns = prod(acc.shape[: acc.rows]), prod(acc.shape[acc.rows :])
+    source, dest = (projection(m.data) for m in op.indexing_maps)
+    terminator = op.body.block.last_op
+    copies = terminator is not None and terminator.operands[0] is op.body.block.args[0]
+    varies = {d for d, n in zip(dest or (), acc.shape[: acc.rows], strict=False) if n > 1}
+    if source is None or dest is None or not copies or varies & set(source):
+        raise UserError("an accumulator in L0C can only start from copies of one row", loc=op)
+    if prod(row.shape) != columns:
+        raise UserError(f"a row of {prod(row.shape)} elements for {columns} columns", loc=op)
+    ctx.emit(npu_isa.InitL0COp(row.address, acc.address, rows, columns, acc.element))
 
 
 def lower_contraction(ctx: KernelContext, op: GenericOp, accumulators: Accumulators) -> None:

@@ -1,0 +1,203 @@
+"""Start a matrix product from its bias instead of adding the bias to its result.
+
+A broadcast of a row from UB to L0C costs the vector unit an eighth of adding the row to the f32 result in UB, and
+leaves nothing between the product and what the fixpipe can do (see `tile-fold-fixpipe`).
+
+Before (in a kernel):
+
+    %c = linalg.generic ins(%a, %w) outs(%zero)                  // matrix product (m, n, k)
+    %d = linalg.generic [(m, n), (n)] ins(%c, %bias) { %0 = arith.addf %c, %bias ; arith.maximumf %0, 0.0 }
+
+After:
+
+    %b = linalg.generic [(n) -> (m, n)] ins(%bias) outs(%e)      // broadcast
+    %c = linalg.generic ins(%a, %w) outs(%b)
+    %d = linalg.generic [(m, n)] ins(%c) { arith.maximumf %c, 0.0 }
+
+Leaves alone: products whose result is read elsewhere as well, biases along the rows of the accumulator, and targets
+without a path from UB to L0C.
+Changes values: by the order of a sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith, linalg, tensor
+from xdsl.dialects.builtin import AffineMapAttr, ModuleOp, TensorType
+from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+from xdsl.passes import ModulePass
+
+from npu_mlir.analysis.affine_maps import projection
+from npu_mlir.analysis.dims import contraction_roles
+from npu_mlir.dialects import tile
+from npu_mlir.passes.tile.compute import CASTS, describe, maps_of, target_of
+
+Tensor = TensorType[Attribute]
+
+
+class InitAccumulators(ModulePass):
+    """Start matrix products from their biases."""
+
+    name = "tile-init-accumulators"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if "ub_l0c" not in target_of(op).rates:
+            return
+        for kernel in op.ops:
+            if isinstance(kernel, tile.KernelOp):
+                _start_from_biases(kernel)
+
+
+def _start_from_biases(kernel: tile.KernelOp) -> None:
+    for op in list(kernel.body.block.ops):
+        # The operation that added a bias has been replaced when its turn comes.
+        if isinstance(op, linalg.GenericOp) and op.parent is not None:
+            _start_from_bias(op)
+
+
+@dataclass(frozen=True)
+class _Bias:
+    """A bias: the operation that adds it, the addition in its body, the number of the operand, its dims by those of
+    the product's result, a cast of it in the body."""
+
+    user: linalg.GenericOp
+    addition: Operation
+    operand: int
+    map: AffineMap
+    cast: Operation | None
+
+
+def _start_from_bias(product: linalg.GenericOp) -> None:
+    compute = describe(product)
+    bias = _find_bias(product) if compute.contraction else None
+    if bias is None:
+        return
+    roles = contraction_roles(compute)
+    assert roles is not None
+    columns = {compute.result.index(d) for d in roles.n if compute.extents[d] > 1}
+    read = {d for d in projection(bias.map) or () if compute.extents[compute.result[d]] > 1}
+    if len(columns) == 1 and read == columns:
+        _rewrite(product, bias)
+
+
+def _find_bias(product: linalg.GenericOp) -> _Bias | None:
+    """The addition to the result of a product, if nothing else reads the result."""
+    uses = list(product.results[0].uses)
+    if len(uses) != 1 or not isinstance(uses[0].operation, linalg.GenericOp):
+        return None
+    user = cast("linalg.GenericOp", uses[0].operation)
+    if uses[0].index >= len(user.inputs):
+        return None
+    args = user.body.block.args
+    reads = list(args[uses[0].index].uses)
+    if len(reads) != 1 or not isinstance(reads[0].operation, arith.AddfOp):
+        return None
+    addition = reads[0].operation
+    source = addition.operands[1 - reads[0].index]
+    cast_ = source.owner if isinstance(source.owner, CASTS) and len(list(source.uses)) == 1 else None
+    arg = cast_.operands[0] if cast_ is not None else source
+    if (
+        not isinstance(arg, BlockArgument)
+        or arg.owner is not user.body.block
+        or arg.index >= len(user.inputs)
+    ):
+        return None
+    maps = maps_of(user)
+    here, there = projection(maps[uses[0].index]), projection(maps[arg.index])
+    if here is None or there is None or not set(there) <= set(here) or len(list(arg.uses)) != 1:
+        return None
+    map_ = AffineMap(len(here), 0, tuple(AffineDimExpr(here.index(d)) for d in there))
+    return _Bias(user, addition, arg.index, map_, cast_)
+
+
+def _rewrite(product: linalg.GenericOp, bias: _Bias) -> None:
+    type_ = cast("Tensor", product.results[0].type)
+    block = cast("Block", product.parent)
+    load = bias.user.inputs[bias.operand]
+    row = cast("Operation", load.owner)
+    if row.parent is block and not row.is_before_in_block(product):
+        row.detach()
+        block.insert_op_before(row, product)
+    empty = tensor.EmptyOp([], type_)
+    broadcast = _broadcast(load, empty.tensor, bias)
+    fill = cast("Operation", product.outputs[0].owner)
+    block.insert_op_before(empty, product)
+    block.insert_op_before(broadcast, product)
+    product.operands[len(product.inputs)] = broadcast.results[0]
+    _erase_unused(fill)
+    _remove_addition(bias)
+
+
+def _broadcast(row: SSAValue, dest: SSAValue, bias: _Bias) -> linalg.GenericOp:
+    type_ = cast("Tensor", dest.type)
+    body = Block(arg_types=[cast("Tensor", row.type).element_type, type_.element_type])
+    value: SSAValue = body.args[0]
+    if bias.cast is not None:
+        copy = bias.cast.clone()
+        copy.operands[0] = value
+        body.add_op(copy)
+        value = copy.results[0]
+    body.add_op(linalg.YieldOp(value))
+    rank = len(type_.get_shape())
+    maps = [AffineMapAttr(bias.map), AffineMapAttr(AffineMap.identity(rank))]
+    parallel = IteratorTypeAttr(IteratorType.PARALLEL)
+    return linalg.GenericOp([row], [dest], Region(body), maps, [parallel] * rank, [type_])
+
+
+def _erase_unused(op: Operation) -> None:
+    """Erase an operation that nothing reads any more, and what only it read."""
+    if any(any(r.uses) for r in op.results):
+        return
+    operands = [v.owner for v in op.operands]
+    op.detach()
+    op.erase()
+    for owner in operands:
+        if isinstance(owner, Operation):
+            _erase_unused(owner)
+
+
+def _remove_addition(bias: _Bias) -> None:
+    """Take the addition out of the body of its operation, and the bias from the operands."""
+    user, block = bias.user, bias.user.body.block
+    arg = block.args[bias.operand]
+    other = next(v for v in bias.addition.operands if isinstance(v, BlockArgument) and v is not arg)
+    bias.addition.results[0].replace_all_uses_with(other)
+    for op in (bias.addition, bias.cast):
+        if op is not None:
+            op.detach()
+            op.erase()
+    block.erase_arg(arg)
+    inputs = [v for i, v in enumerate(user.inputs) if i != bias.operand]
+    if _only_copies(user, bias.operand):
+        user.results[0].replace_all_uses_with(inputs[0])
+        _erase_unused(user)
+        return
+    maps = [m for i, m in enumerate(user.indexing_maps.data) if i != bias.operand]
+    body = user.detach_region(user.body)
+    new = linalg.GenericOp(
+        inputs, list(user.outputs), body, maps, user.iterator_types, [user.results[0].type]
+    )
+    new.attributes |= user.attributes
+    cast("Block", user.parent).insert_op_before(new, user)
+    user.results[0].replace_all_uses_with(new.results[0])
+    user.detach()
+    user.erase()
+
+
+def _only_copies(op: linalg.GenericOp, without: int) -> bool:
+    """Whether an operation, but for its operand `without`, yields its only operand as it is."""
+    block = op.body.block
+    maps = [m for i, m in enumerate(maps_of(op)) if i != without]
+    last = block.last_op
+    return (
+        len(maps) == 2
+        and maps[0] == maps[1]
+        and block.first_op is last
+        and last is not None
+        and (last.operands[0] is block.args[0])
+    )

@@ -11,8 +11,8 @@ more than that says so, and is held to it::
     class Quantize(ModulePass):
         tolerance: ClassVar[Tolerance] = Tolerance(rtol=2e-2, atol=2e-2)
 
-NaN and infinities have to stay what they are. Once a module is free of hazards (races, misused flags, reads of memory that
-nothing wrote), passes may not introduce any. A pass that makes it so declares `synchronizes = True`.
+NaN and infinities have to stay what they are. Once a module is free of hazards (races, misused flags, reads of memory
+that nothing wrote), passes may not introduce any. A pass that makes it so declares `synchronizes = True`.
 
 Does not handle: hazards of modules with kernels that are not instructions yet; effects other than results.
 """
@@ -25,12 +25,11 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, FunctionType, ModuleOp, ShapedType
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from npu_mlir.comparison import Tolerance
-from npu_mlir.diagnostics import Note, UserError
+from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.evaluation import SAMPLES, evaluate, functions_of, random_inputs, runnable
 from npu_mlir.levels import level_of
@@ -38,8 +37,8 @@ from npu_mlir.pass_manager import PassInstrument
 
 WIDE = Tolerance(rtol=1e-4, atol=1e-5)
 NARROW = Tolerance(rtol=1e-2, atol=1e-2)
-"""What a pass that declares nothing may change, in modules without and with floats of 16 bits. `atol` is relative to the
-largest value of a result, since that is what the rounding of sums depends on."""
+"""What a pass that declares nothing may change, in modules without and with floats of 16 bits. `atol` is relative to
+the largest value of a result, since that is what the rounding of sums depends on."""
 
 SEED = 0
 
@@ -111,7 +110,7 @@ class EquivalenceChecker(PassInstrument):
         if safe:
             for name, error in _hazards(runnable(module), self.seed):
                 error.message = (
-                    f"pass '{pass_.name}' changed '@{name}' to a program with a hazard: {error.message}"
+                    f"pass '{pass_.name}' changed '@{name}': it has a hazard now: {error.message}"
                 )
                 raise error
         self._latest = module, Snapshot(after.functions, after.narrow, safe)

@@ -1,22 +1,28 @@
 """tile: launches run the kernel on arrays; a load reads a box of its source, a store writes one.
 
 Fresh results and buffers hold NaN (or the largest integer) until they are written, so that what reads too early shows.
+Buffers that have an address lie there in the bytes of their memory, and results with an offset in the bytes of the GM
+arena, so that what shares memory and should not shows as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from math import prod
+from typing import Any, cast
 
 import numpy as np
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr
 from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, linear_map
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
+from npu_mlir.dialects.tile import Space, matrix_strides, space_of, tile_strides
 from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, Step, impl, prepare
+from npu_mlir.targets.target import DEFAULT_TARGET, Target, get_target
 
 
 def poisoned(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
@@ -31,13 +37,49 @@ def launch(interp: Interpreter, op: tile.LaunchOp) -> Step:
     if not isinstance(kernel, tile.KernelOp):
         raise UserError(f"'@{op.kernel.string_value()}' is not a kernel", loc=op)
     types = [(static_shape(t), numpy_dtype(t)) for t in op.result_types]
+    offsets = _offsets(op)
 
     def step(args: Results) -> Results:
-        outputs = tuple(poisoned(shape, dtype) for shape, dtype in types)
+        if offsets is None:
+            outputs = tuple(poisoned(shape, dtype) for shape, dtype in types)
+        else:
+            arena = _arena(interp)
+            outputs = tuple(
+                _place(arena, offset, shape, dtype)
+                for offset, (shape, dtype) in zip(offsets, types, strict=True)
+            )
+        interp.state["tile.memory"] = {}
         interp.run_isolated(kernel.body.block, (*args, *outputs))
         return outputs
 
     return step
+
+
+def _offsets(op: tile.LaunchOp) -> Sequence[int] | None:
+    """Where the results of a launch lie in the GM arena, if that is planned."""
+    if op.result_offsets is None:
+        return None
+    return cast("DenseArrayBase[IntegerType]", op.result_offsets).get_values()
+
+
+def _arena(interp: Interpreter) -> np.ndarray:
+    """The bytes of GM that results with offsets lie in."""
+    arena = interp.state.get("tile.arena")
+    if arena is None:
+        size = 0
+        for op in interp.module.walk():
+            if isinstance(op, tile.LaunchOp):
+                for offset, type_ in zip(_offsets(op) or (), op.result_types):
+                    size = max(size, offset + prod(static_shape(type_)) * numpy_dtype(type_).itemsize)
+        arena = interp.state["tile.arena"] = np.empty(size, np.uint8)
+    return arena
+
+
+def _place(arena: np.ndarray, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    size = prod(shape) * dtype.itemsize
+    result = arena[offset : offset + size].view(dtype).reshape(shape)
+    result[...] = poisoned((), dtype)
+    return result
 
 
 class Box:
@@ -53,6 +95,7 @@ class Box:
         used = [[d for d, c in enumerate(coefficients) if c and shape[d] > 1] for coefficients in self.tile]
         flat = [d for dims in used for d in dims]
         self.separable = all(len(dims) <= 1 for dims in used) and len(set(flat)) == len(flat)
+        self.separable &= len(flat) == sum(n > 1 for n in shape)
         self.separable &= all(c >= 0 for coefficients in self.tile for c in coefficients)
         self.dims = [dims[0] if dims else None for dims in used]
         self.order = flat
@@ -165,8 +208,41 @@ def store(interp: Interpreter, op: tile.StoreOp) -> Step:
 @prepare("tile.alloc")
 def alloc(interp: Interpreter, op: tile.AllocOp) -> Step:
     shape, dtype = op.buffer.type.get_shape(), numpy_dtype(op.buffer.type)
+    if op.address is not None:
+        return _planned(interp, op, op.address.value.data)
     copies = shape if op.num_slots == 1 else (op.num_slots, *shape)
     return lambda args: (poisoned(copies, dtype),)
+
+
+def _planned(interp: Interpreter, op: tile.AllocOp, address: int) -> Step:
+    """A buffer in the bytes of its memory."""
+    target = _target_of(interp)
+    type_ = op.buffer.type
+    space, shape, dtype = space_of(type_), type_.get_shape(), numpy_dtype(type_)
+    if space is None or space is Space.GM:
+        raise UserError(f"a buffer on chip cannot be {type_}", loc=op)
+    capacity, slot_bytes = target.capacity(space), op.slot_bytes(target.cube_m)
+    if address + op.num_slots * slot_bytes > capacity:
+        raise UserError(f"the buffer ends behind the {capacity} bytes of {space} on {target.name}", loc=op)
+    rows = 1 if op.rows is None else op.rows.value.data
+    on_cube = space in (Space.L0A, Space.L0B, Space.L0C)
+    steps = matrix_strides(shape, rows, target.cube_m) if on_cube else tile_strides(shape, dtype.itemsize)
+    strides = tuple(step * dtype.itemsize for step in steps)
+    if op.num_slots > 1:
+        shape, strides = (op.num_slots, *shape), (slot_bytes, *strides)
+
+    def step(args: Results) -> Results:
+        memories = interp.state.setdefault("tile.memory", {})
+        if space not in memories:
+            memories[space] = np.full(capacity, 0xFF, np.uint8)
+        return (np.ndarray(shape, dtype, memories[space].data, address, strides),)
+
+    return step
+
+
+def _target_of(interp: Interpreter) -> Target:
+    name = interp.module.attributes.get("npu.target")
+    return get_target(name.data if isinstance(name, StringAttr) else DEFAULT_TARGET)
 
 
 @prepare("tile.slot")

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
+from isa_programs import gemm, parse
 from npu_mlir.dialects import make_context, npu_isa
 from npu_mlir.parsing import parse_module
 from npu_mlir.passes.npu_isa.cleanup import Cleanup
@@ -285,3 +286,15 @@ def test_every_pair_of_a_vector_loop_is_needed() -> None:
     pairs = flags_of(module)
     assert len(pairs) == 4
     assert all(is_caught(PING_PONG, i) for i in range(len(pairs)))
+
+
+def test_a_product_is_as_fast_as_with_flags_by_hand() -> None:
+    module = parse(gemm(512, 512, 512))
+    by_hand = simulate(module, values=False, check=True).cycles
+    flags = [op for op in module.walk() if isinstance(op, npu_isa.FlagInstruction)]
+    for op in flags:
+        op.detach()
+        op.erase()
+    InsertSync().apply(make_context(), module)
+    assert simulate(module, values=False, check=True).cycles == by_hand
+    assert sum(isinstance(op, npu_isa.FlagInstruction) for op in module.walk()) == len(flags)

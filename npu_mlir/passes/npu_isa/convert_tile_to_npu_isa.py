@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from xdsl.context import Context
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
@@ -36,7 +36,8 @@ from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.passes.npu_isa.tile_lowering import cube, movement, vector
 from npu_mlir.passes.npu_isa.tile_lowering.context import KernelContext
-from npu_mlir.targets.target import Target, get_target
+from npu_mlir.passes.tile.compute import target_of
+from npu_mlir.targets.target import Target
 
 
 class ConvertTileToNpuIsa(ModulePass):
@@ -45,8 +46,7 @@ class ConvertTileToNpuIsa(ModulePass):
     name = "convert-tile-to-npu-isa"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        name = op.attributes.get("npu.target")
-        target = get_target(name.data if isinstance(name, StringAttr) else "ascend-910")
+        target = target_of(op)
         for kernel in op.ops:
             if isinstance(kernel, tile.KernelOp):
                 lower_kernel(kernel, target)

@@ -28,21 +28,23 @@ Where the flags go is computed by `npu_mlir.analysis.sync`; this pass reads what
 flags. Kernels that have flags or barriers already are left alone.
 
 Does not handle: conflicts between two arguments of a kernel that are one buffer (the results of a launch are fresh),
-conflicts between cores.
+conflicts between cores, addresses that are carried by loops.
 """
 
 from __future__ import annotations
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis import sync
 from npu_mlir.analysis.value_numbers import Materializer, ValueNumbers
+from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
-from npu_mlir.targets.target import Target, get_target
+from npu_mlir.passes.tile.compute import target_of
+from npu_mlir.targets.target import Target
 
 
 class InsertSync(ModulePass):
@@ -52,8 +54,7 @@ class InsertSync(ModulePass):
     synchronizes = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        name = op.attributes.get("npu.target")
-        target = get_target(name.data if isinstance(name, StringAttr) else "ascend-910")
+        target = target_of(op)
         for kernel in op.ops:
             if isinstance(kernel, tile.KernelOp) and not has_sync(kernel):
                 insert_sync(kernel, target)
@@ -100,27 +101,32 @@ class _Reader:
 
     def _item(self, op: Operation) -> sync.Instruction | sync.Nested | None:
         if isinstance(op, npu_isa.Instruction):
-            accesses = [self._access(a) for a in op.accesses(self._fractal)]
+            accesses = [self._access(a, op) for a in op.accesses(self._fractal)]
             return sync.Instruction(op.PIPE, [a for a in accesses if a is not None])
         if isinstance(op, scf.ForOp | scf.IfOp):
             blocks = [self.block(b) for region in op.regions for b in region.blocks]
             return sync.Nested(blocks, isinstance(op, scf.ForOp))
+        if op.regions:
+            raise UserError(f"flags cannot be placed in '{op.name}'", loc=op)
         return None
 
-    def _access(self, access: npu_isa.Access) -> sync.Access | None:
+    def _access(self, access: npu_isa.Access, op: Operation) -> sync.Access | None:
         address = access.operand
-        if isinstance(address, BlockArgument):
+        if access.extent is None:
             return sync.Access(address, 0, 1, access.write) if address in self._written else None
-        assert access.extent is not None
         low: int | None = 0
-        if isinstance(address.owner, npu_isa.AtOp):
-            low = address.owner.constant.value.data if address.owner.offset is None else None
+        while isinstance(address.owner, npu_isa.AtOp):
+            moved = address.owner.constant.value.data if address.owner.offset is None else None
+            low = None if low is None or moved is None else low + moved
             address = address.owner.base
         index: SSAValue | None = None
         if isinstance(address.owner, npu_isa.SlotOp):
             index, address = address.owner.index, address.owner.buffer
         buffer = address.owner
-        assert isinstance(buffer, npu_isa.BufferOp)
+        if not isinstance(buffer, npu_isa.BufferOp):
+            raise UserError(
+                "flags need to know the buffer: a loop or conditional carries this address", loc=op
+            )
         size = buffer.bytes.value.data
         span = (0, size) if low is None else (low, low + access.extent.end)
         return self._place(buffer, span, index, access.write)

@@ -30,3 +30,17 @@ npu_isa.mmad %a, %b -> %c over [16, 16, 16] init %i zero : f16 -> f32
 %b = npu_isa.buffer 1 x 4096 at 0 : !npu_isa.addr<l0b>
 %c = npu_isa.buffer 1 x 4096 at 0 : !npu_isa.addr<l0c>
 npu_isa.mmad %a, %b -> %c over [16, 16] : f16 -> f32
+
+// -----
+
+// CHECK: error: expected [rows, columns]
+%u = npu_isa.buffer 1 x 4096 at 0 : !npu_isa.addr<ub>
+%c = npu_isa.buffer 1 x 4096 at 0 : !npu_isa.addr<l0c>
+npu_isa.init_l0c %u -> %c over [16] : f32
+
+// -----
+
+// CHECK: 'npu_isa.init_l0c' op a matrix of 0 x 16 elements
+%u = npu_isa.buffer 1 x 4096 at 0 : !npu_isa.addr<ub>
+%c = npu_isa.buffer 1 x 4096 at 0 : !npu_isa.addr<l0c>
+npu_isa.init_l0c %u -> %c over [0, 16] : f32

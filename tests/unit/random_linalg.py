@@ -106,7 +106,9 @@ class Maker:
         self.stable.add(value)
         return value
 
-    def operand(self, ranks: Sequence[int], elements: Sequence[Attribute], most: int = MOST_ELEMENTS) -> SSAValue:
+    def operand(
+        self, ranks: Sequence[int], elements: Sequence[Attribute], most: int = MOST_ELEMENTS
+    ) -> SSAValue:
         """A value with one of these ranks and element types: an earlier one if there is one, or a new input."""
         fitting = [
             v
@@ -151,7 +153,9 @@ class Maker:
             self.stable.add(new)
         return new
 
-    def slice(self, value: SSAValue, offsets: Sequence[int], sizes: Shape, strides: Sequence[int]) -> SSAValue:
+    def slice(
+        self, value: SSAValue, offsets: Sequence[int], sizes: Shape, strides: Sequence[int]
+    ) -> SSAValue:
         return self.b.add(
             tensor.ExtractSliceOp.create(
                 operands=[value],
@@ -256,7 +260,9 @@ class Maker:
             inputs.append(self.other(tuple(extents[d] for d in dims), element))
             maps.append(dims)
         stable = all(v in self.stable for v in inputs)
-        element = element_of(x) if not self.maybe(4) else self.choice([f32, f16, i32, i1] if stable else [f32, f16])
+        element = (
+            element_of(x) if not self.maybe(4) else self.choice([f32, f16, i32, i1] if stable else [f32, f16])
+        )
         if not stable and element in (i1, i32):
             element = f32
         result = self.b.map(
@@ -422,7 +428,11 @@ class Maker:
         )
         total = self.b.reduce(powers, [axis], 0, f32, lambda body, value, acc: body.apply("add", value, acc))
         result = self.b.map(
-            [powers, total], both, shape, element, lambda body, a, c: body.cast(body.apply("div", a, c), element)
+            [powers, total],
+            both,
+            shape,
+            element,
+            lambda body, a, c: body.cast(body.apply("div", a, c), element),
         )
         self.record(result, stable=False)
 
@@ -437,7 +447,11 @@ class Maker:
         add = lambda body, value, acc: body.apply("add", value, acc)  # noqa: E731
         mean = self.b.reduce(x, axes, 0, f32, add)
         centred = self.b.map(
-            [x, mean], both, shape, f32, lambda body, a, m: body.apply("sub", a, body.apply("mul", m, 1 / count))
+            [x, mean],
+            both,
+            shape,
+            f32,
+            lambda body, a, m: body.apply("sub", a, body.apply("mul", m, 1 / count)),
         )
         squares = self.b.reduce(
             centred, axes, 0, f32, lambda body, value, acc: add(body, body.apply("mul", value, value), acc)
@@ -515,7 +529,11 @@ def random_array(rng: np.random.Generator, type_: Any) -> np.ndarray:
     shape, dtype = type_.get_shape(), numpy_dtype(type_)
     if dtype.kind == "f":
         return (rng.integers(-8, 9, shape) * 0.25).astype(dtype)
-    return rng.integers(0, 2, shape).astype(dtype) if dtype.kind == "b" else rng.integers(-5, 6, shape).astype(dtype)
+    return (
+        rng.integers(0, 2, shape).astype(dtype)
+        if dtype.kind == "b"
+        else rng.integers(-5, 6, shape).astype(dtype)
+    )
 
 
 @st.composite

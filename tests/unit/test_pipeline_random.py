@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from random_linalg import Program, programs
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from npu_mlir.analysis.dims import Kind, contraction_roles
@@ -26,9 +25,13 @@ from npu_mlir.passes.tile.kernel import read_kernel
 from npu_mlir.pipeline import phases_between
 from npu_mlir.simulator import simulate
 from npu_mlir.verification import verify
+from random_linalg import Program, programs
 
 EXAMPLES = int(os.environ.get("NPU_MLIR_EXAMPLES", "25"))
 """Programs per target; by hand, more."""
+
+MOST_TRIPS = 500
+"""Iterations of a drawn schedule, roughly."""
 
 RANDOM = settings(
     max_examples=EXAMPLES,
@@ -80,8 +83,8 @@ def test_values_stay_the_same(target: str) -> None:
     run()
 
 
-def draw_schedule(draw: Callable[[Any], Any], op: tile.KernelOp) -> tile.ScheduleAttr:
-    """Any schedule that `tile-apply-schedule` accepts, whether or not it fits."""
+def draw_schedule(draw: Callable[[Any], Any], op: tile.KernelOp, direct: bool) -> tile.ScheduleAttr:
+    """Any schedule that `tile-apply-schedule` accepts, whether or not it fits; `direct` as the target needs it."""
     kernel = read_kernel(op)
     contraction = next((c for c in kernel.computes.values() if c.contraction), None)
     batch: set[int] = set()
@@ -91,15 +94,21 @@ def draw_schedule(draw: Callable[[Any], Any], op: tile.KernelOp) -> tile.Schedul
         batch = {kernel.classes.of[contraction.key][d] for d in roles.batch}
     sizes: list[int] = []
     inner: list[int] = []
+    trips = MOST_TRIPS
     for c in kernel.classes.classes:
         # Some tiles reach beyond their extent.
-        sizes.append(c.extent if c.kind is Kind.MIXED else draw(st.integers(1, c.extent + 3)))
-        sizes[-1] = 1 if c.id in batch else sizes[-1]
-        divisors = [d for d in range(1, sizes[-1] + 1) if sizes[-1] % d == 0]
-        inner.append(sizes[-1] if c.kind is Kind.MIXED else draw(st.sampled_from(divisors)))
+        low, high = max(1, c.extent // trips), c.extent + 3
+        size = c.extent if c.kind is Kind.MIXED else 1 if c.id in batch else draw(st.integers(low, high))
+        low = max(1, size // trips) if c.kind is not Kind.MIXED else size
+        sizes.append(size)
+        inner.append(draw(st.sampled_from([d for d in range(low, size + 1) if size % d == 0])))
+        trips = max(1, trips // -(-c.extent // inner[-1]))
     parallel = [c.id for c in kernel.classes.classes if c.kind is Kind.PAR and sizes[c.id] < c.extent]
     slots = {space: draw(st.integers(1, 3)) for space in ("l1", "l0a", "l0b", "l0c", "ub")}
-    return tile.ScheduleAttr.of(slots, tile=sizes, inner=inner, order=draw(st.permutations(parallel)))
+    order = draw(st.permutations(parallel))
+    return tile.ScheduleAttr.of(
+        slots, direct=direct and contraction is not None, tile=sizes, inner=inner, order=order
+    )
 
 
 @pytest.mark.parametrize("target", ["ascend-910", "toy", "ascend-910b"])
@@ -108,9 +117,10 @@ def test_any_schedule_gives_the_same_values(target: str) -> None:
     @given(programs(most=3), st.data())
     def run(program: Program, data: st.DataObject) -> None:
         def schedule(module: ModuleOp) -> None:
+            machine = target_of(module)
             for kernel in [op for op in module.ops if isinstance(op, tile.KernelOp)]:
-                drawn = draw_schedule(data.draw, kernel)
-                if try_schedule(kernel, drawn, target_of(module)) is None:
+                drawn = draw_schedule(data.draw, kernel, machine.split_cores)
+                if try_schedule(kernel, drawn, machine) is None:
                     kernel.properties["schedule"] = drawn
 
         check(program, target, schedule)

@@ -6,7 +6,7 @@ stride per loop. Rewriting that nest is all there is to finding its cheapest ins
     out[d0, d1] = f(in[d1], ...)      maps to strides     extents (16, 1, 64)   out (64, 64, 1)   in (0, 0, 1)
     a unit dim does nothing           drop_unit_dims      extents (16, 64)      out (64, 1)       in (0, 1)
     two dims contiguous everywhere    collapse            (4, 8) x (8, 1)   ->  (32) x (1)
-    fewest repeats, long runs         order               the innermost dim runs over the vector lanes
+    cheapest loop over the lanes      order               it becomes the innermost one
     more dims than an instruction has split               the dims of scalar loops, and the rest
 
 Plain numbers only; strides are in elements, the first operand of a nest is the one that is written.
@@ -130,52 +130,67 @@ def _merge(nest: Nest, outer: int, inner: int) -> Nest:
     return Nest(tuple(extents), nest.strides).select([d for d in range(nest.rank) if d != outer])
 
 
-def repeats(nest: Nest, innermost: int, lanes: int) -> int:
-    """How many vector steps of `lanes` elements the nest takes when loop `innermost` runs over the lanes.
+@dataclass(frozen=True)
+class Lanes:
+    """What a step of the vector unit covers: `width` bytes of the innermost loop.
 
-    Lanes are neighbours in memory, or all the same element; any other stride costs a step per element.
+    Elements of operand `i` that are neighbours, or all the same one, take `sizes[i]` bytes each; elements further apart
+    take a block. A step costs `cycles`, or `folding_cycles` when the lanes are folded into one element of the
+    destination.
     """
-    if any(stride not in (0, 1) for stride in nest.column(innermost)):
-        return prod(nest.extents)
-    extent = nest.extents[innermost]
-    return -(-extent // lanes) * (prod(nest.extents) // extent)
+
+    width: int
+    sizes: tuple[int, ...]
+    block: int = 32
+    cycles: int = 1
+    folding_cycles: int = 1
+
+    def cost(self, nest: Nest, innermost: int) -> int:
+        """The cycles that the nest takes when loop `innermost` runs over the lanes."""
+        column = nest.column(innermost)
+        size = max(n if s in (0, 1) else self.block for n, s in zip(self.sizes, column, strict=True))
+        extent = nest.extents[innermost]
+        steps = -(-extent * size // self.width) * (prod(nest.extents) // extent)
+        return steps * (self.folding_cycles if column[0] == 0 else self.cycles)
 
 
-def order(nest: Nest, lanes: int) -> Nest:
-    """Sort the loops: the one with the fewest vector steps innermost, the others by falling stride of the destination.
+def order(nest: Nest, lanes: Lanes) -> Nest:
+    """Sort the loops: the one that costs least over the lanes innermost, the others by falling strides.
 
-    >>> order(Nest((100, 3), ((1, 0), (1, 128))), 64)  # a sum over the rows, column by column
+    >>> lanes = Lanes(256, (4, 4))
+    >>> order(Nest((100, 3), ((1, 0), (1, 128))), lanes)  # a sum over the rows, column by column
     Nest(extents=(3, 100), strides=((0, 1), (128, 1)))
     """
     if nest.rank < 2 or not prod(nest.extents):
         return nest
     dims = range(nest.rank)
-    best = min(dims, key=lambda d: (repeats(nest, d, lanes), [abs(s) for s in nest.column(d)], -d))
+    best = min(dims, key=lambda d: (lanes.cost(nest, d), [abs(s) for s in nest.column(d)], -d))
     rest = sorted((d for d in dims if d != best), key=lambda d: [-abs(s) for s in nest.column(d)])
     return nest.select([*rest, best])
 
 
-def simplify(nest: Nest, lanes: int) -> Nest:
+def simplify(nest: Nest, lanes: Lanes) -> Nest:
     """As few loops as can be, in the order of `order`."""
     return order(collapse(drop_unit_dims(nest)), lanes)
 
 
-def steps(nest: Nest, lanes: int) -> int:
-    """How many vector steps the nest takes, its last loop being innermost."""
-    return repeats(nest, nest.rank - 1, lanes) if nest.rank else 1
+def cost(nest: Nest, lanes: Lanes) -> int:
+    """What the simplified nest costs."""
+    short = simplify(nest, lanes)
+    return lanes.cost(short, short.rank - 1) if short.rank else 1
 
 
-def widen(nest: Nest, dim: int, extent: int, lanes: int) -> Nest:
-    """The nest with loop `dim` made longer, where that makes runs so long that fewer steps do.
+def widen(nest: Nest, dim: int, extent: int, lanes: Lanes) -> Nest:
+    """The nest with loop `dim` made longer, if that makes runs so long that it costs less.
 
-    >>> widen(Nest((32, 20), ((24, 1), (24, 1))), 1, 24, 64).extents  # rows of 20 with a pitch of 24: one run
+    >>> lanes = Lanes(256, (4, 4))
+    >>> widen(Nest((32, 20), ((24, 1), (24, 1))), 1, 24, lanes).extents  # rows of 20 with a pitch of 24: one run
     (32, 24)
-    >>> widen(Nest((32, 20), ((24, 1), (0, 1))), 1, 24, 64).extents
+    >>> widen(Nest((32, 20), ((24, 1), (0, 1))), 1, 24, lanes).extents
     (32, 20)
     """
     longer = Nest((*nest.extents[:dim], extent, *nest.extents[dim + 1 :]), nest.strides)
-    gain = steps(simplify(nest, lanes), lanes) - steps(simplify(longer, lanes), lanes)
-    return longer if gain > 0 else nest
+    return longer if cost(longer, lanes) < cost(nest, lanes) else nest
 
 
 def split(nest: Nest, rank: int) -> tuple[Nest, Nest]:

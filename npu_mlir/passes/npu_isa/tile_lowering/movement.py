@@ -22,9 +22,10 @@ from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 
-from npu_mlir.analysis.strides import Nest, collapse, drop_unit_dims, element_strides, simplify, split
+from npu_mlir.analysis.strides import Lanes, Nest, collapse, drop_unit_dims, element_strides, simplify, split
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
+from npu_mlir.dialects.npu_isa.base import BLOCK
 from npu_mlir.dialects.tile import Space
 from npu_mlir.passes.npu_isa.tile_lowering.context import (
     Buffer,
@@ -157,7 +158,7 @@ def _emit_fixpipe_ub(
             f"{ctx.target.name} has no path from L0C to UB: cube results reach the vector unit through GM",
             loc=op,
         )
-    lanes = ctx.target.vector_bytes // dest.element_bytes
+    lanes = Lanes(ctx.target.vector_bytes, (dest.element_bytes,) * 2, BLOCK)
     nest = simplify(Nest(dest.shape, (dest.strides, strides)), lanes)
     outside, inside = split(nest, npu_isa.MAX_DIMS)
     ivs = [ctx.loop(extent) for extent in outside.extents]

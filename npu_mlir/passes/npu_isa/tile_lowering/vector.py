@@ -25,6 +25,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from npu_mlir.analysis.affine_maps import Linear, linear_map
 from npu_mlir.analysis.strides import (
+    Lanes,
     Nest,
     StrideError,
     element_strides,
@@ -35,6 +36,7 @@ from npu_mlir.analysis.strides import (
 )
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa
+from npu_mlir.dialects.npu_isa.base import BLOCK
 from npu_mlir.dialects.tile import Space
 from npu_mlir.passes.npu_isa.tile_lowering.context import Buffer, KernelContext, Offset
 from npu_mlir.passes.npu_isa.tile_lowering.vector_body import Source, VectorForm, classify
@@ -75,7 +77,8 @@ def _over_padding(
         return nest
     rooms = [_room(map_, buffer, dim) for map_, buffer in zip(maps, buffers, strict=True)]
     extent = min(room for room in rooms if room is not None)
-    return widen(nest, dim, extent, _lanes(ctx, buffers)) if extent > nest.extents[dim] else nest
+    lanes = _lanes(ctx, npu_isa.VUnaryOp, buffers)
+    return widen(nest, dim, extent, lanes) if extent > nest.extents[dim] else nest
 
 
 def _room(map_: Sequence[Linear], buffer: Buffer, dim: int) -> int | None:
@@ -88,9 +91,17 @@ def _room(map_: Sequence[Linear], buffer: Buffer, dim: int) -> int | None:
     return buffer.strides[-2]
 
 
-def _lanes(ctx: KernelContext, buffers: Sequence[Buffer]) -> int:
-    """Elements that the vector unit takes at once: the widest operand counts."""
-    return ctx.target.vector_bytes // max(b.element_bytes for b in buffers)
+def _lanes(
+    ctx: KernelContext, instruction: type[npu_isa.VectorInstruction], buffers: Sequence[Buffer]
+) -> Lanes:
+    """What a step of the vector unit does with these operands."""
+    costs = ctx.target.vector
+    _, cycles, _ = costs["default"]
+    _, folding, _ = costs.get("reduce", costs["default"])
+    sizes = tuple(b.element_bytes for b in buffers)
+    if instruction is not npu_isa.VReduceOp:
+        folding = cycles
+    return Lanes(ctx.target.vector_bytes, sizes, BLOCK, cycles, folding)
 
 
 def lower_fill(ctx: KernelContext, op: FillOp) -> None:
@@ -196,7 +207,7 @@ def emit_vector(
     """
     if not prod(nest.extents):
         return
-    outside, inside = split(simplify(nest, _lanes(ctx, buffers)), npu_isa.MAX_DIMS)
+    outside, inside = split(simplify(nest, _lanes(ctx, instruction, buffers)), npu_isa.MAX_DIMS)
     if outside.rank:
         ivs = [ctx.loop(extent) for extent in outside.extents]
         addresses = [

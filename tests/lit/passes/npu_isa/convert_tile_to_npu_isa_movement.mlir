@@ -117,7 +117,7 @@ tile.kernel @im2col(%A: memref<60x50xf16, #gm>) {
 // CHECK-NEXT:      %1 = arith.muli %i, %0 : index
 // CHECK-NEXT:      %2 = npu_isa.at %acc + %1 : !npu_isa.addr<l0c>
 // CHECK-NEXT:      npu_isa.fixpipe_ub %2<32, 1> -> %u<24, 1> over [4, 20] : f32
-// CHECK-NEXT:      npu_isa.vunary copy %v<8, 1>, %u<1, 24> over [20, 4] : f32
+// CHECK-NEXT:      npu_isa.vunary copy %v<1, 8>, %u<24, 1> over [4, 20] : f32
 // CHECK-NEXT:    }
 // CHECK-NEXT:    npu_isa.fixpipe_gm %acc<32, 1> -> %Y[] over [16, 20] map affine_map<(d0, d1) -> ((d0 + 4), d1)> : memref<60x20xf16, #tile.space<gm>>
 // CHECK-NEXT:    tile.return

@@ -56,7 +56,7 @@ tile.kernel @elementwise(%Y: memref<64xf32, #tile.space<gm>>) {
 // CHECK-NEXT:    %z = npu_isa.buffer 1 x 2048 at 8192 : !npu_isa.addr<ub>
 // CHECK-NEXT:    npu_isa.vdup %x<1>, imm 0.000000e+00 : f32 over [768] : f32
 // CHECK-NEXT:    npu_isa.vdup %z<1>, imm 0.000000e+00 : f16 over [1024] : f16
-// CHECK-NEXT:    npu_isa.vunary copy %z<32, 1>, %y<1, 32> over [32, 20] : f16
+// CHECK-NEXT:    npu_isa.vunary copy %z<1, 32>, %y<32, 1> over [20, 32] : f16
 // CHECK-NEXT:    tile.return
 // CHECK-NEXT:  }
 tile.kernel @copies(%Y: memref<64xf32, #tile.space<gm>>) {

@@ -19,19 +19,29 @@ Does not handle: hazards of modules with kernels that are not instructions yet; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, FunctionType, ModuleOp, ShapedType
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from npu_mlir.comparison import Tolerance
-from npu_mlir.diagnostics import UserError
+from npu_mlir.diagnostics import Note, SourceLocation, UserError
 from npu_mlir.dialects import npu_isa, tile
-from npu_mlir.evaluation import SAMPLES, evaluate, functions_of, random_inputs, runnable
+from npu_mlir.evaluation import (
+    INTEGERS,
+    LAUNCHER,
+    SAMPLES,
+    ExecutionError,
+    evaluate,
+    functions_of,
+    random_inputs,
+    runnable,
+)
 from npu_mlir.levels import level_of
 from npu_mlir.pass_manager import PassInstrument
 
@@ -49,6 +59,8 @@ class Behaviour:
 
     type: FunctionType
     private: bool
+    integers: tuple[int, int]
+    """The range of the integers among the inputs."""
     outputs: list[list[np.ndarray]]
     """The results for each sample of the inputs."""
 
@@ -59,6 +71,9 @@ class Snapshot:
 
     functions: dict[str, Behaviour]
     narrow: bool
+    """Whether it has floats of 16 bits."""
+    flags: bool
+    """Whether instructions are synchronized."""
     safe: bool
 
 
@@ -74,16 +89,38 @@ class Difference:
     allowed: str
 
 
-class EquivalenceChecker(PassInstrument):
-    """Compares what the module computes before and after each pass."""
+class EquivalenceError(UserError):
+    """A pass that changed what the module computes: as `kind` says, a "result", a "type", whether it can "run" or a
+    "hazard"."""
 
-    def __init__(self, seed: int = SEED):
+    def __init__(
+        self,
+        pass_: ModulePass,
+        kind: str,
+        what: str,
+        *,
+        notes: Sequence[str | Note] = (),
+        loc: Operation | SourceLocation | None = None,
+    ) -> None:
+        super().__init__(f"pass '{pass_.name}' changed {what}", notes=notes, loc=loc)
+        self.pass_name = pass_.name
+        self.kind = kind
+
+
+class EquivalenceChecker(PassInstrument):
+    """Compares what the module computes before and after each pass, or only those that `applies` is true of."""
+
+    def __init__(self, seed: int = SEED, applies: Callable[[ModulePass], bool] = lambda pass_: True):
         self.seed = seed
+        self.applies = applies
         self._latest: tuple[ModuleOp, Snapshot] | None = None
 
     def before_pass(self, pass_: ModulePass, op: Operation) -> None:
         """Run the module, unless it is as the pass before left it."""
         module = _root(op)
+        if not self.applies(pass_):
+            self._latest = None
+            return
         if self._latest is not None and self._latest[0] is module:
             return
         try:
@@ -93,83 +130,90 @@ class EquivalenceChecker(PassInstrument):
             raise
         if not snapshot.functions:
             raise UserError("--check-equivalence: the module has no function or kernel to run", loc=module)
-        safe = _has_flags(module) and not any(_hazards(runnable(module), self.seed))
-        self._latest = module, Snapshot(snapshot.functions, snapshot.narrow, safe)
+        safe = snapshot.flags and not any(_hazards(runnable(module), self.seed))
+        self._latest = module, replace(snapshot, safe=safe)
 
     def after_pass(self, pass_: ModulePass, op: Operation) -> None:
         """Run the module again and compare."""
+        if not self.applies(pass_):
+            return
         assert self._latest is not None
         module, (_, before) = _root(op), self._latest
         try:
-            after = self._run(module)
+            after = self._run(module, before)
         except UserError as error:
-            error.message = f"pass '{pass_.name}' changed the module so that it cannot run: {error.message}"
-            raise
+            what = f"the module so that it cannot run: {error.message}"
+            raise EquivalenceError(pass_, "run", what, notes=error.notes, loc=error.loc) from error
         self._compare(pass_, module, before, after)
-        safe = before.safe or getattr(pass_, "synchronizes", False)
+        safe = before.safe or (not before.flags and getattr(pass_, "synchronizes", False))
         if safe:
             for name, error in _hazards(runnable(module), self.seed):
-                error.message = (
-                    f"pass '{pass_.name}' changed '@{name}': it has a hazard now: {error.message}"
-                )
+                error.message = f"pass '{pass_.name}' changed '@{name}': it has a hazard now: {error.message}"
                 raise error
-        self._latest = module, Snapshot(after.functions, after.narrow, safe)
+        self._latest = module, replace(after, safe=safe)
 
-    def _run(self, module: ModuleOp) -> Snapshot:
+    def _run(self, module: ModuleOp, before: Snapshot | None = None) -> Snapshot:
+        """Run all functions, those that `before` knows on the same inputs."""
         module = runnable(module)
         functions: dict[str, Behaviour] = {}
         for function in functions_of(module):
-            outputs = [
-                evaluate(module, function, random_inputs(function, self.seed, sample))
-                for sample in range(SAMPLES)
-            ]
-            private = function.sym_visibility is not None and function.sym_visibility.data == "private"
-            functions[function.sym_name.data] = Behaviour(function.function_type, private, outputs)
-        return Snapshot(functions, _is_narrow(module), False)
+            name = function.sym_name.data
+            ranges = (before.functions[name].integers,) if before and name in before.functions else INTEGERS
+            for integers in ranges:
+                try:
+                    functions[name] = self._run_function(module, function, integers)
+                    break
+                except ExecutionError:
+                    if integers == ranges[-1]:
+                        raise
+        return Snapshot(functions, _is_narrow(module), _has_flags(module), safe=False)
+
+    def _run_function(self, module: ModuleOp, function: FuncOp, integers: tuple[int, int]) -> Behaviour:
+        inputs = [random_inputs(function, self.seed, sample, integers) for sample in range(SAMPLES)]
+        outputs = [evaluate(module, function, values) for values in inputs]
+        private = function.sym_visibility is not None and function.sym_visibility.data == "private"
+        return Behaviour(function.function_type, private, integers, outputs)
 
     def _compare(self, pass_: ModulePass, module: ModuleOp, before: Snapshot, after: Snapshot) -> None:
         default = NARROW if before.narrow or after.narrow else WIDE
         tolerance: Tolerance = getattr(pass_, "tolerance", default)
         for name, old in before.functions.items():
             new = after.functions.get(name)
+            function = next((f for f in functions_of(module) if f.sym_name.data == name), module)
             if new is None:
                 # Kernels get a caller and unused private functions go: both is fine.
-                if not old.private and not name.startswith("launch."):
-                    raise UserError(f"pass '{pass_.name}' changed the module: '@{name}' is gone", loc=module)
-                continue
-            function = next((f for f in functions_of(module) if f.sym_name.data == name), module)
-            if old.type != new.type:
-                if old.private:
-                    continue
-                raise UserError(
-                    f"pass '{pass_.name}' changed the type of '@{name}' from {old.type} to {new.type}",
-                    loc=function,
-                )
-            for sample, (a, b) in enumerate(zip(old.outputs, new.outputs, strict=True)):
-                for i, (expected, found) in enumerate(zip(a, b, strict=True)):
-                    difference = find_difference(expected, found, tolerance)
-                    if difference is not None:
-                        raise self._error(pass_, function, name, i, sample, difference, expected.size)
+                if not old.private and not name.startswith(LAUNCHER):
+                    raise EquivalenceError(pass_, "type", f"the module: '@{name}' is gone", loc=module)
+            elif old.type.inputs == new.type.inputs and len(old.type.outputs) == len(new.type.outputs):
+                self._compare_results(pass_, function, name, old, new, tolerance)
+            elif not old.private:
+                what = f"the type of '@{name}' from {old.type} to {new.type}"
+                raise EquivalenceError(pass_, "type", what, loc=function)
 
-    def _error(
+    def _compare_results(
         self,
         pass_: ModulePass,
         loc: Operation,
         name: str,
-        result: int,
-        sample: int,
-        difference: Difference,
-        size: int,
-    ) -> UserError:
-        return UserError(
-            f"pass '{pass_.name}' changed result {result} of '@{name}' at {list(difference.index)}: "
-            f"{difference.before} before, {difference.after} after",
-            notes=[
-                f"{difference.count} of {size} elements differ{difference.allowed}",
-                f"the inputs are sample {sample} of seed {self.seed}",
-            ],
-            loc=loc,
-        )
+        old: Behaviour,
+        new: Behaviour,
+        tolerance: Tolerance,
+    ) -> None:
+        for sample, results in enumerate(zip(old.outputs, new.outputs, strict=True)):
+            for i, (before, after) in enumerate(zip(*results, strict=True)):
+                worst = find_difference(before, after, tolerance)
+                if worst is None:
+                    continue
+                raise EquivalenceError(
+                    pass_,
+                    "result",
+                    f"result {i} of '@{name}' at {list(worst.index)}: {worst.before} before, {worst.after} after",
+                    notes=[
+                        f"{worst.count} of {before.size} elements differ{worst.allowed}",
+                        f"the inputs are sample {sample} of seed {self.seed}",
+                    ],
+                    loc=loc,
+                )
 
 
 def find_difference(before: np.ndarray, after: np.ndarray, tolerance: Tolerance) -> Difference | None:
@@ -241,6 +285,7 @@ def _hazards(module: ModuleOp, seed: int) -> Iterator[tuple[str, UserError]]:
         return
 
     from npu_mlir.simulator import simulate
+    from npu_mlir.simulator.errors import SimulationError
 
     for function in functions_of(module):
         if not any(isinstance(op, tile.LaunchOp) for op in function.walk()):
@@ -249,5 +294,8 @@ def _hazards(module: ModuleOp, seed: int) -> Iterator[tuple[str, UserError]]:
         try:
             # Hazards depend on the program only, so one sample finds them.
             simulate(module, random_inputs(function, seed, 0), function=name)
-        except UserError as error:
+        except SimulationError as error:
             yield name, error
+        except UserError:
+            # What the simulator cannot run (weights that have no file, say) has no verdict.
+            continue

@@ -6,7 +6,7 @@
         outputs = evaluate(module, function, inputs)
 
 A function may take and return tensors, memrefs and scalars. What it leaves in its memrefs counts as results too.
-Dimensions that are not static get the size `DYNAMIC_SIZE`.
+Dimensions that are not static get the size `DYNAMIC_SIZE`; the weights of a module without a file for them are random.
 
 Does not handle: functions on other types; they are reported.
 """
@@ -23,9 +23,10 @@ from xdsl.ir import Attribute, Block, Region
 
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
+from npu_mlir.dialects.graph import WeightOp
 from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import Interpreter
-from npu_mlir.weights import share_weights
+from npu_mlir.weights import WeightStore, share_weights, weights_of
 
 DYNAMIC_SIZE = 5
 """The size of dimensions that are not static: odd and more than one, so that tails and broadcasts show."""
@@ -33,8 +34,16 @@ DYNAMIC_SIZE = 5
 SAMPLES = 2
 """How many kinds of inputs there are, see `random_inputs`."""
 
-INTEGERS = 16
-"""Random integers are less than this, and not negative: most are indices, shapes or bytes."""
+INTEGERS = ((0, 16), (0, 2), (1, 2))
+"""The ranges of random integers (the ends excluded): most are indices, shapes or bytes. Where the first leads out of
+some memory or to a division by zero, the next one is tried."""
+
+LAUNCHER = "launch."
+"""What the names of functions begin with that are made to launch a kernel."""
+
+
+class ExecutionError(UserError):
+    """A function cannot run to its end on these inputs."""
 
 
 def runnable(module: ModuleOp) -> ModuleOp:
@@ -56,7 +65,7 @@ def _launcher(kernel: tile.KernelOp) -> FuncOp:
     block = Block(arg_types=inputs)
     launch = tile.LaunchOp(kernel.sym_name.data, block.args, outputs)
     block.add_ops([launch, ReturnOp(*launch.results)])
-    function = FuncOp(f"launch.{kernel.sym_name.data}", (inputs, outputs), Region(block))
+    function = FuncOp(f"{LAUNCHER}{kernel.sym_name.data}", (inputs, outputs), Region(block))
     function.location = kernel.location
     return function
 
@@ -73,17 +82,27 @@ def functions_of(module: ModuleOp) -> list[FuncOp]:
     return [op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration]
 
 
-def random_inputs(function: FuncOp, seed: int, sample: int) -> list[Any]:
+def random_inputs(
+    function: FuncOp, seed: int, sample: int, integers: tuple[int, int] = INTEGERS[0]
+) -> list[Any]:
     """Inputs of a function that depend on nothing but the seed and the number of the sample.
 
     Sample 0 has normally distributed floats, sample 1 negative ones: a maximum that starts from 0 instead of -inf goes
     unnoticed otherwise.
     """
     generator = np.random.default_rng([seed, sample])
-    return [_random(type_, generator, sample, function) for type_ in function.function_type.inputs.data]
+    return [
+        _random(type_, generator, sample, integers, function) for type_ in function.function_type.inputs.data
+    ]
 
 
-def _random(type_: Attribute, generator: np.random.Generator, sample: int, function: FuncOp) -> Any:
+def _random(
+    type_: Attribute,
+    generator: np.random.Generator,
+    sample: int,
+    integers: tuple[int, int],
+    function: FuncOp,
+) -> Any:
     shape = tuple(DYNAMIC_SIZE if size < 0 else size for size in static_shape(type_))
     try:
         dtype = numpy_dtype(type_)
@@ -93,7 +112,7 @@ def _random(type_: Attribute, generator: np.random.Generator, sample: int, funct
     if dtype.kind == "b":
         array = generator.integers(0, 2, shape).astype(dtype)
     elif dtype.kind in "iu":
-        array = generator.integers(0, INTEGERS, shape).astype(dtype)
+        array = generator.integers(*integers, shape).astype(dtype)
     else:
         normal = generator.standard_normal(shape, np.float32)
         array = (-np.abs(normal) - np.float32(0.25) if sample else normal).astype(dtype)
@@ -108,14 +127,38 @@ def evaluate(module: ModuleOp, function: FuncOp, inputs: Sequence[Any]) -> list[
     args = [np.array(value) if isinstance(value, np.ndarray) else value for value in inputs]
     try:
         with np.errstate(all="ignore"):
-            results = Interpreter(module).call(name, args)
+            results = Interpreter(module, _weights(module)).call(name, args)
     except UserError:
         raise
     except Exception as error:
         # Wrong IR makes NumPy and the meanings of operations fail in all kinds of ways.
         reason = " ".join(str(error).split()) or "no reason given"
-        raise UserError(f"running it fails with {type(error).__name__}: {reason}", loc=function) from error
+        raise ExecutionError(
+            f"running it fails with {type(error).__name__}: {reason}", loc=function
+        ) from error
     memrefs = [
         arg for arg, type_ in zip(args, function.function_type.inputs) if isinstance(type_, MemRefType)
     ]
     return [np.array(value) for value in (*results, *memrefs)]
+
+
+class _RandomWeights:
+    """A weight store for a module that names no file."""
+
+    def __init__(self, module: ModuleOp):
+        self._store = weights_of(module)
+        self._present = self._store.names()
+        self._types = {op.entry_name: op.result.type for op in module.walk() if isinstance(op, WeightOp)}
+
+    def get(self, name: str) -> np.ndarray:
+        """The entry of the module's own store, or random numbers that depend on the name."""
+        if name in self._present:
+            return self._store.get(name)
+        type_ = self._types[name]
+        generator = np.random.default_rng(list(name.encode()))
+        return generator.standard_normal(static_shape(type_), np.float32).astype(numpy_dtype(type_))
+
+
+def _weights(module: ModuleOp) -> WeightStore | _RandomWeights:
+    store = weights_of(module)
+    return _RandomWeights(module) if store.path is None else store

@@ -68,6 +68,13 @@ class WeightStore:
         self._read = arrays
         self._new = {name: array for name, array in self._new.items() if name not in arrays}
 
+    def copy(self) -> WeightStore:
+        """A store with the same entries, to which new ones can be added."""
+        copy = WeightStore(self.directory)
+        copy.path, copy._file = self.path, self._file
+        copy._new, copy._read = dict(self._new), dict(self._read)
+        return copy
+
     def is_new(self, name: str) -> bool:
         """Whether an entry exists in memory only, or replaces that of the file."""
         return name in self._new
@@ -126,6 +133,11 @@ def weights_of(module: ModuleOp) -> WeightStore:
 def share_weights(source: ModuleOp, target: ModuleOp) -> None:
     """Give `target`, for instance a clone of `source`, the same store."""
     _stores[target] = weights_of(source)
+
+
+def copy_weights(source: ModuleOp, target: ModuleOp) -> None:
+    """Give `target`, a clone of `source`, a store of its own with the same entries."""
+    _stores[target] = weights_of(source).copy()
 
 
 def weight_names(module: ModuleOp) -> list[str]:

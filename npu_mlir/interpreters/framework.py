@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, UnregisteredOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -97,7 +97,8 @@ class Interpreter:
         if preparer is not None:
             return preparer(self, op)
         if implementation is None:
-            raise UserError(f"'{op.name}' cannot be run: it has no interpretation", loc=op)
+            name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
+            raise UserError(f"'{name}' cannot be run: it has no interpretation", loc=op)
         return partial(implementation, self, op)
 
     def _slot(self, value: SSAValue) -> int:

@@ -25,13 +25,18 @@ class ArgumentParser(argparse.ArgumentParser):
 
     def parse(self, argv: Sequence[str], further_options: Iterable[str] = ()) -> argparse.Namespace:
         """Parse `argv`; `further_options` are ones that the tool has handled before, for suggestions."""
-        args, unknown = self.parse_known_args(argv)
+        args, unknown = self.parse_known_args([self._with_value(argument) for argument in argv])
         if unknown:
             option = unknown[0].partition("=")[0]
             known = [*self._option_string_actions, *further_options]
             what = "option" if option.startswith("-") else "argument"
             raise UserError(f"unknown {what} '{option}'{closest(option, known)}")
         return args
+
+    def _with_value(self, argument: str) -> str:
+        """Give an option whose value may be left out its default value: the next argument is none."""
+        action = self._option_string_actions.get(argument)
+        return f"{argument}={action.const}" if action is not None and action.nargs == "?" else argument
 
 
 def run_tool(body: Callable[[list[str]], int], argv: Sequence[str] | None) -> int:

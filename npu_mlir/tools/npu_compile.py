@@ -35,7 +35,7 @@ def _run(argv: list[str]) -> int:
     )
     add("--emit", default="isa", metavar="LEVEL", help="graph, linalg, tile, tile-memref or isa (default)")
     add("--check-equivalence", type=int, nargs="?", const=0, metavar="SEED",
-        help="run the module on random inputs before and after each pass; a pass that changes a result is an error")  # fmt: skip
+        help="run the module before and after each pass; a changed result is an error")  # fmt: skip
     add_model_options(parser)
     args = parser.parse(argv)
 

@@ -62,7 +62,7 @@ def _make_parser() -> ArgumentParser:
     )
     add("--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects")
     add("--check-equivalence", type=int, nargs="?", const=0, metavar="SEED",
-        help="run the module on random inputs before and after each pass; a pass that changes a result is an error")  # fmt: skip
+        help="run the module before and after each pass; a changed result is an error")  # fmt: skip
     add("--mlir-print-ir-before-all", action="store_true", help="print the IR before each pass")
     add("--mlir-print-ir-after-all", action="store_true", help="print the IR after each pass")
     add("--mlir-print-ir-after-failure", action="store_true", help="print the IR when a pass fails")

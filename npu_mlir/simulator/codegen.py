@@ -28,10 +28,11 @@ from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.registry import elementwise_function
-from npu_mlir.simulator.errors import SimulationError, describe
+from npu_mlir.simulator.errors import SimulationError, wait_without_set
 from npu_mlir.simulator.hazards import Hazards
+from npu_mlir.simulator.observer import Observer
 from npu_mlir.simulator.pipes import Clock
-from npu_mlir.targets.cost import cost_of
+from npu_mlir.targets.cost import Cost, cost_of
 from npu_mlir.targets.target import Target
 
 _INFIX: dict[type[Operation], str] = {
@@ -65,6 +66,8 @@ class Mode:
     values: bool
     time: bool
     checks: Hazards | None = None
+    observer: Observer | None = None
+    """Explains the time; there only with `time`."""
 
 
 @dataclass
@@ -195,7 +198,7 @@ class _Generator:
                 info.flags += 1
                 self.wait_flag(op)
             case npu_isa.BarrierOp():
-                self.barrier()
+                self.barrier(op)
             case scf.ForOp():
                 self.loop(op)
             case scf.IfOp():
@@ -318,9 +321,7 @@ class _Generator:
             info.works.append(work)
         operands = [self.values[v] for v in op.operands]
         if self.mode.time:
-            cost = cost_of(work, self.target)
-            issue = self.bind("t", self.clock.pipes[op.PIPE].run)
-            self.line(f"S = {issue}({self.now()}, {cost.occupancy}, {cost.latency}, {cost.head})")
+            self.timed(op, cost_of(work, self.target))
         if self.mode.checks is not None:
             bases = [self.base(op, v) for v in op.operands]
             check = self.bind("c", self.mode.checks.instruction(op, bases))
@@ -328,6 +329,16 @@ class _Generator:
             self.line(f"{check}({', '.join([*operands, *starts])})")
         if self.mode.values:
             self.line(f"{self.bind('x', self.decode(op))}({', '.join(operands)})")
+
+    def timed(self, op: npu_isa.Instruction, cost: Cost) -> None:
+        """The issue of an instruction; an observer also gets the slots that it uses."""
+        observer = self.mode.observer
+        step = self.clock.pipes[op.PIPE].run if observer is None else observer.instruction(op, cost)
+        arguments = [self.now(), str(cost.occupancy), str(cost.latency), str(cost.head)]
+        if observer is not None:
+            bases = [self.base(op, value) for value in op.operands]
+            arguments += [self.values[base] for base in bases if base is not None]
+        self.line(f"S = {self.bind('t', step)}({', '.join(arguments)})")
 
     def base(self, op: Operation, value: SSAValue) -> SSAValue | None:
         """The slot that an address lies in, None if the value is not an address."""
@@ -347,22 +358,26 @@ class _Generator:
         if self.mode.checks is not None:
             self.line(f"{self.bind('c', self.mode.checks.set_flag(op))}({self.event(op)})")
         if self.mode.time:
-            step = self.bind("t", _timed_set(self.clock, *op.pipes))
-            self.line(f"S = {step}({self.now()}, {self.event(op)})")
+            observer = self.mode.observer
+            step = _timed_set(self.clock, *op.pipes) if observer is None else observer.set_flag(op)
+            self.line(f"S = {self.bind('t', step)}({self.now()}, {self.event(op)})")
 
     def wait_flag(self, op: npu_isa.WaitFlagOp) -> None:
         if self.mode.checks is not None:
             self.line(f"{self.bind('c', self.mode.checks.wait_flag(op))}({self.event(op)})")
         if self.mode.time:
-            step = self.bind("t", _timed_wait(self.clock, op, *op.pipes))
-            self.line(f"S = {step}({self.now()}, {self.event(op)})")
+            observer = self.mode.observer
+            step = _timed_wait(self.clock, op, *op.pipes) if observer is None else observer.wait_flag(op)
+            self.line(f"S = {self.bind('t', step)}({self.now()}, {self.event(op)})")
 
-    def barrier(self) -> None:
+    def barrier(self, op: npu_isa.BarrierOp) -> None:
         self.pending += self.issue
         if self.mode.checks is not None:
             self.line(f"{self.bind('c', self.mode.checks.barrier)}()")
         if self.mode.time:
-            self.line(f"S = {self.bind('t', self.clock.idle)}({self.now()})")
+            observer = self.mode.observer
+            step = self.clock.idle if observer is None else observer.barrier(op)
+            self.line(f"S = {self.bind('t', step)}({self.now()})")
 
 
 def _timed_set(clock: Clock, src: Pipe, dst: Pipe) -> Callable[[int, int], int]:
@@ -385,13 +400,6 @@ def _timed_wait(clock: Clock, op: npu_isa.WaitFlagOp, src: Pipe, dst: Pipe) -> C
         return pipe.wait_flag(now, raised)
 
     return step
-
-
-def wait_without_set(op: npu_isa.WaitFlagOp, event: int) -> UserError:
-    """The error for a wait that would never end."""
-    src, dst = op.pipes
-    message = f"{dst} waits for flag {event} of {src}, which no instruction before it sets: {describe(op)}"
-    return SimulationError(message, loc=op)
 
 
 def over_budget(budget: int) -> None:

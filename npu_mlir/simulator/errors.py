@@ -6,6 +6,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from npu_mlir.diagnostics import UserError
+from npu_mlir.dialects import npu_isa
 
 
 class SimulationError(UserError):
@@ -22,3 +23,10 @@ def describe(op: Operation) -> str:
             return text if around is op else f"{text} (of '{origin.data}')"
         around = around.parent_op()
     return text
+
+
+def wait_without_set(op: npu_isa.WaitFlagOp, event: int) -> SimulationError:
+    """The error for a wait that would never end."""
+    src, dst = op.pipes
+    message = f"{dst} waits for flag {event} of {src}, which no instruction before it sets: {describe(op)}"
+    return SimulationError(message, loc=op)

@@ -25,10 +25,13 @@ from npu_mlir.interpreters.framework import Interpreter, check_inputs
 from npu_mlir.interpreters.npu_isa import DEFAULT_TARGET
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.registry import Results, Step
+from npu_mlir.simulator.attribution import Attribution, attribute, loc_of
 from npu_mlir.simulator.codegen import Generated, Mode, generate
 from npu_mlir.simulator.errors import SimulationError, describe
 from npu_mlir.simulator.hazards import Hazards
+from npu_mlir.simulator.observer import Observer
 from npu_mlir.simulator.pipes import Clock
+from npu_mlir.simulator.recording import Recording
 from npu_mlir.simulator.values import Decoder
 from npu_mlir.targets.cost import padded_macs
 from npu_mlir.targets.target import Target, get_target
@@ -53,6 +56,20 @@ class KernelStats:
     """Multiply-adds that the cube performed."""
     pipe_busy: dict[Pipe, int] = field(default_factory=dict[Pipe, int])
     """Cycles that instructions occupied each pipe."""
+    attribution: Attribution | None = None
+    """One launch, explained, if it was asked for."""
+    recording: Recording | None = None
+    """The entries of one launch, if they were asked for."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of a kernel, in the order of the host function."""
+
+    kernel: str
+    loc: str
+    start: int
+    cycles: int
 
 
 @dataclass
@@ -62,6 +79,7 @@ class SimulationResult:
     outputs: list[np.ndarray]
     cycles: int
     kernels: list[KernelStats]
+    launches: list[Launch] = field(default_factory=list[Launch])
 
 
 def simulate(
@@ -73,18 +91,22 @@ def simulate(
     values: bool = True,
     function: str = "main",
     budget: int = STEP_BUDGET,
+    explain: bool = False,
+    record: bool = False,
 ) -> SimulationResult:
     """Run the host function of a module of instructions.
 
     `check` looks for races, misused flags, reads of memory that was never written and accesses outside of buffers.
-    Without `values`, time alone is computed and no inputs are needed.
+    Without `values`, time alone is computed and no inputs are needed. `explain` attributes every cycle, `record` also
+    keeps every entry that the scalar unit issues.
     """
     machine = _machine(module, target)
-    host = _Host(module, machine, check, budget)
+    host = _Host(module, machine, _Options(check, budget, explain or record, record))
     if not values:
         for launch in module.walk():
             if isinstance(launch, tile.LaunchOp):
                 host.program(launch).time()
+                host.count(launch)
         return host.result([])
     main = host.symbol(function)
     if isinstance(main, FuncOp):
@@ -109,14 +131,25 @@ def _machine(module: ModuleOp, asked: Target | str | None) -> Target:
     return machine
 
 
+@dataclass(frozen=True)
+class _Options:
+    """What is asked for beside outputs and cycles."""
+
+    check: bool
+    budget: int
+    explain: bool
+    record: bool
+
+
 class _Host(Interpreter):
     """Runs the host function and simulates its launches."""
 
-    def __init__(self, module: ModuleOp, target: Target, check: bool, budget: int):
+    def __init__(self, module: ModuleOp, target: Target, options: _Options):
         super().__init__(module)
         self.target = target
-        self.check = check
-        self.budget = budget
+        self.options = options
+        self.launches: list[Launch] = []
+        self.now = 0
         self.core = Core(target)
         self.decoder = Decoder(self.core)
         self.programs: dict[Operation, KernelProgram] = {}
@@ -153,9 +186,18 @@ class _Host(Interpreter):
             for output in outputs:
                 output.reshape(-1).view(np.uint8).fill(0xFF)
             program.launch(inputs, outputs)
+            self.count(op)
             return tuple(outputs)
 
         return launch
+
+    def count(self, op: tile.LaunchOp) -> None:
+        """Note a launch that has just been simulated."""
+        program = self.programs[self.symbol(op.kernel)]
+        assert program.once is not None
+        loc = loc_of(op) or program.stats.loc
+        self.launches.append(Launch(program.stats.name, loc, self.now, program.once.cycles))
+        self.now += program.once.cycles
 
     def _results(self, op: tile.LaunchOp) -> list[np.ndarray]:
         results: list[np.ndarray] = []
@@ -171,7 +213,7 @@ class _Host(Interpreter):
 
     def result(self, outputs: list[np.ndarray]) -> SimulationResult:
         stats = [program.stats for program in self.programs.values()]
-        return SimulationResult(outputs, sum(s.cycles for s in stats), stats)
+        return SimulationResult(outputs, sum(s.cycles for s in stats), stats, self.launches)
 
 
 def _offsets(op: tile.LaunchOp) -> list[int]:
@@ -203,7 +245,7 @@ class KernelProgram:
         else:
             if self._repeat is None:
                 self._repeat = self._generate(Mode(values=True, time=False), Clock(self.host.target))
-            self._repeat.run(arguments, self.host.budget)
+            self._repeat.run(arguments, self.host.options.budget)
         self._count(self.once)
 
     def time(self) -> None:
@@ -218,20 +260,30 @@ class KernelProgram:
     def _first(self, arguments: Sequence[Any], values: bool) -> KernelStats:
         target = self.host.target
         clock = Clock(target)
-        checks = Hazards(self.kernel, target) if self.host.check else None
-        generated = self._generate(Mode(values, time=True, checks=checks), clock)
-        now, executions = generated.run(arguments, self.host.budget)
+        options = self.host.options
+        checks = Hazards(self.kernel, target) if options.check else None
+        recording = Recording() if options.record else None
+        observer = Observer(clock, target, recording) if options.explain else None
+        generated = self._generate(Mode(values, time=True, checks=checks, observer=observer), clock)
+        now, executions = generated.run(arguments, self.host.options.budget)
         if checks is not None:
             checks.end()
         stats = KernelStats(self.stats.name, self.stats.loc, launches=1)
         stats.cycles = clock.idle(now) + target.latencies["launch"]
         stats.pipe_busy = clock.busy()
+        if observer is not None:
+            self._explain(observer, now, recording)
         for count, block in zip(executions, generated.blocks, strict=True):
             stats.instructions += count * block.instructions
             for work in block.works:
                 stats.macs += count * _macs(work)
                 stats.padded_macs += count * padded_macs(work, target)
         return stats
+
+    def _explain(self, observer: Observer, now: int, recording: Recording | None) -> None:
+        launch = self.host.target.latencies["launch"]
+        self.stats.attribution = attribute(observer, now, launch, chain=recording is not None)
+        self.stats.recording = recording
 
     def _count(self, launch: KernelStats) -> None:
         total = self.stats

@@ -1,0 +1,249 @@
+"""What each pipe did in each cycle of a kernel, and which chain of instructions and waits makes its time.
+
+Every cycle of every pipe is exactly one of
+
+    busy       an instruction occupies the pipe; `transfer` of it because of the bandwidth of a path
+    fill       the head of a vector instruction, until the first results could leave
+    flag       taking a set_flag or wait_flag off the queue
+    waiting    a wait_flag whose flag is not raised yet: for whom, and which instruction sets it
+    barrier    nothing to do because the scalar unit stands at a barrier
+    starved    nothing to do: the scalar unit is issuing or computing (`issue`), or a queue is full (`queue P`)
+    done       nothing left to do
+    launch     the fixed cost of the launch
+
+and the sums equal the cycles of the kernel, which is checked whenever this is made. The critical path is the chain of
+what decided each time, from the end back to the start; its parts sum to the same cycles, by cause, site and graph op.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation
+
+from npu_mlir.dialects.npu_isa import Pipe
+from npu_mlir.simulator.observer import NOWHERE, Link, Observer, Site
+
+UNKNOWN = "(no location)"
+
+
+@dataclass
+class PipeTime:
+    """The cycles of one pipe (or, without instructions, of the scalar unit) by what it did."""
+
+    busy: int = 0
+    transfer: int = 0
+    """Part of `busy`."""
+    fill: int = 0
+    flag: int = 0
+    waiting: int = 0
+    barrier: int = 0
+    starved: dict[str, int] = field(default_factory=dict[str, int])
+    done: int = 0
+    launch: int = 0
+
+    def total(self) -> int:
+        """All cycles."""
+        own = self.busy + self.fill + self.flag + self.waiting + self.barrier + self.done + self.launch
+        return own + sum(self.starved.values())
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Cycles that a wait_flag held up its pipe for one setter."""
+
+    src: str
+    dst: str
+    event: int
+    setter: int
+    """The number of the site that set the flag."""
+    cycles: int
+
+
+@dataclass(frozen=True)
+class SiteTime:
+    """One instruction of the program, over all its executions."""
+
+    number: int
+    text: str
+    line: int
+    """The line of the source file that it was read from; 0 if there is none."""
+    loc: str
+    pipe: str
+    count: int
+    busy: int
+    transfer: int
+    fill: int
+    flag: int
+    starved: dict[str, int]
+    waits: list[Wait]
+    critical: dict[str, int]
+    """Its part of the critical path, by category."""
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """The time of one launch of a kernel, explained."""
+
+    cycles: int
+    pipes: dict[str, PipeTime]
+    sites: list[SiteTime]
+    critical: dict[str, int]
+    """The critical path by cause: `busy MTE2`, `latency V`, `flag`, `issue`, ... ."""
+    critical_by_loc: dict[str, int]
+    """The critical path by graph op; `(no location)` has scalar code and the launch."""
+    overlap: dict[str, int]
+    """Cycles in which the cube or the vector unit is busy while another pipe is: `M & MTE2`."""
+    chain: list[tuple[int, str, int, int]]
+    """The critical path itself, from the start: site (-1: scalar code), category, start, cycles."""
+
+
+def attribute(observer: Observer, now: int, launch: int, chain: bool = False) -> Attribution:
+    """Explain a run that ended at the scalar time `now`. Raises AssertionError if a cycle is left over."""
+    end = observer.finish(now)
+    total = end + launch
+    pipes = _pipes(observer, end, launch)
+    for pipe, time in pipes.items():
+        assert time.total() == total, f"{pipe}: {time.total()} of {total} cycles are accounted for"
+    links = _links(observer.link)
+    assert sum(cycles for _, _, cycles in links) == end, "the critical path does not make the time"
+    by_key = Counter[tuple[int, str]]()
+    for site, category, cycles in links:
+        by_key[site, category] += cycles
+    sites = [_site(i, site, observer.sites, by_key) for i, site in enumerate(observer.sites)]
+    return Attribution(
+        total,
+        pipes,
+        sites,
+        _by_cause(by_key, observer.sites, launch),
+        _by_loc(by_key, sites, launch),
+        _overlap(observer, end),
+        _chain(links) if chain else [],
+    )
+
+
+def _pipes(observer: Observer, end: int, launch: int) -> dict[str, PipeTime]:
+    result: dict[str, PipeTime] = {}
+    for pipe, state in observer.pipes.items():
+        result[pipe] = PipeTime(done=end - state.clock.free, launch=launch)
+    for site in observer.sites:
+        if site.pipe is not Pipe.S:
+            _add_site(result[site.pipe], site)
+    scalar = observer.scalar
+    unit = PipeTime(
+        busy=scalar.get("issue", 0) + scalar.get("scalar", 0),
+        barrier=scalar.get("barrier", 0),
+        starved={cause: cycles for cause, cycles in scalar.items() if cause.startswith("queue")},
+        done=end - observer.now,
+        launch=launch,
+    )
+    return {"S": unit, **result}
+
+
+def _add_site(time: PipeTime, site: Site) -> None:
+    time.busy += site.count * site.occupancy
+    time.transfer += site.count * site.transfer
+    time.fill += site.fill
+    time.flag += site.flag
+    time.waiting += sum(site.waiting.values())
+    for cause, cycles in site.starved.items():
+        if cause == "barrier":
+            time.barrier += cycles
+        else:
+            time.starved[cause] = time.starved.get(cause, 0) + cycles
+
+
+def _links(link: Link | None) -> list[tuple[int, str, int]]:
+    """The chain from its start."""
+    links: list[tuple[int, str, int]] = []
+    while link is not None:
+        before, (site, category), cycles = link
+        if cycles:
+            links.append((site, category, cycles))
+        link = before
+    links.reverse()
+    return links
+
+
+def _chain(links: list[tuple[int, str, int]]) -> list[tuple[int, str, int, int]]:
+    """The chain with times; scalar code in a row is one part."""
+    chain: list[tuple[int, str, int, int]] = []
+    start = 0
+    for site, category, cycles in links:
+        if chain and site == NOWHERE == chain[-1][0]:
+            chain[-1] = (site, "issue", chain[-1][2], chain[-1][3] + cycles)
+        else:
+            chain.append((site, category, start, cycles))
+        start += cycles
+    return chain
+
+
+def _by_cause(by_key: Counter[tuple[int, str]], sites: list[Site], launch: int) -> dict[str, int]:
+    result = Counter[str]()
+    for (site, category), cycles in by_key.items():
+        of_pipe = site != NOWHERE and category in ("busy", "latency", "fill")
+        result[f"{category} {sites[site].pipe}" if of_pipe else category] += cycles
+    if launch:
+        result["launch"] = launch
+    return dict(result.most_common())
+
+
+def _by_loc(by_key: Counter[tuple[int, str]], sites: list[SiteTime], launch: int) -> dict[str, int]:
+    result = Counter[str]()
+    for (site, _), cycles in by_key.items():
+        result[UNKNOWN if site == NOWHERE else sites[site].loc or UNKNOWN] += cycles
+    if launch:
+        result[UNKNOWN] += launch
+    return dict(result.most_common())
+
+
+def _site(number: int, site: Site, sites: list[Site], by_key: Counter[tuple[int, str]]) -> SiteTime:
+    waits = [
+        Wait(wait.src, wait.dst, wait.event, wait.setter, cycles) for wait, cycles in site.waiting.items()
+    ]
+    critical = {category: cycles for (of, category), cycles in by_key.items() if of == number}
+    return SiteTime(
+        number,
+        " ".join(str(site.op).split()),
+        _line(site.op),
+        loc_of(site.op),
+        site.pipe,
+        site.count,
+        site.count * site.occupancy,
+        site.count * site.transfer,
+        site.fill,
+        site.flag,
+        dict(site.starved),
+        waits,
+        critical,
+    )
+
+
+def _line(op: Operation) -> int:
+    line = getattr(getattr(op, "location", None), "line", None)
+    value = getattr(line, "data", line)
+    return value if isinstance(value, int) else 0
+
+
+def loc_of(op: Operation) -> str:
+    """The graph ops that an operation, or the closest one around it that knows, comes from."""
+    around: Operation | None = op
+    while around is not None:
+        origin = around.attributes.get("npu.loc")
+        if isinstance(origin, StringAttr):
+            return origin.data
+        around = around.parent_op()
+    return ""
+
+
+def _overlap(observer: Observer, end: int) -> dict[str, int]:
+    activity = observer.activity
+    activity.count(end)
+    result: dict[str, int] = {}
+    for unit in (Pipe.M, Pipe.V):
+        for other in activity.pipes:
+            if other is not unit and (cycles := activity.overlap(unit, other)):
+                result[f"{unit} & {other}"] = cycles
+    return result

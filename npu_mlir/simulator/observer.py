@@ -1,0 +1,286 @@
+"""Where time goes: an observer around the pipes of `pipes.py`, which it reads before and after each entry.
+
+Nothing here takes part in the computation of time. For every entry that is issued the observer finds
+
+- what its pipe did since the entry before: starved of issue, waiting for a flag, filling, or nothing;
+- which of the times that a maximum was taken of decided: a link in a chain that leads from the end of the kernel
+  back to its beginning, the critical path.
+
+A link is `(link before, key, cycles)`; a key is `(site, category)`. The sum of cycles of a chain is the time that it
+stands for, so the chain of the end of the kernel explains the whole time.
+
+What a starved pipe misses is decided by the scalar unit: it was blocked on a full queue, at a barrier, or issuing and
+computing. Only the blocked intervals are noted, for each pipe the part that lies behind its last entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.ir import Operation
+
+from npu_mlir.dialects import npu_isa
+from npu_mlir.dialects.npu_isa import MoveWork, Pipe
+from npu_mlir.simulator.activity import Activity
+from npu_mlir.simulator.errors import wait_without_set
+from npu_mlir.simulator.pipes import Clock, PipeClock
+from npu_mlir.simulator.recording import Recording
+from npu_mlir.targets.cost import Cost
+from npu_mlir.targets.target import Target
+
+Key = tuple[int, str]
+Link = tuple[Any, Key, int]
+"""(link before or None, key, cycles)"""
+
+NOWHERE = -1
+"""The site of scalar code."""
+
+
+@dataclass(frozen=True)
+class FlagWait:
+    """Whom a wait was for: the pair of pipes, the event id, and the site that set it."""
+
+    src: Pipe
+    dst: Pipe
+    event: int
+    setter: int
+
+
+@dataclass
+class Site:
+    """What all executions of one instruction, flag or barrier amount to, in cycles of its pipe."""
+
+    op: Operation
+    pipe: Pipe
+    occupancy: int = 0
+    """Of one execution."""
+    transfer: int = 0
+    """Part of the occupancy of one execution that the bandwidth decides."""
+    count: int = 0
+    fill: int = 0
+    flag: int = 0
+    starved: dict[str, int] = field(default_factory=dict[str, int])
+    """By what the scalar unit did instead of feeding the pipe: `issue`, `queue MTE2`, `barrier`."""
+    waiting: dict[FlagWait, int] = field(default_factory=dict[FlagWait, int])
+
+
+class _PipeState:
+    """What the observer knows of a pipe beside its clock."""
+
+    __slots__ = ("blocked", "clock", "done", "free", "gate", "pipe", "starts")
+
+    def __init__(self, pipe: Pipe, clock: PipeClock):
+        self.pipe = pipe
+        self.clock = clock
+        self.free: Link | None = None
+        self.gate: Link | None = None
+        self.done: Link | None = None
+        self.starts: list[Link | None] = [None] * clock.depth
+        self.blocked: dict[str, int] = {}
+        """Cycles behind the last entry in which the scalar unit was blocked, by cause."""
+
+
+class Observer:
+    """Follows one run of a kernel. With a `recording`, every entry is kept; else memory is bounded by the sites,
+    the queues and the length of the critical path."""
+
+    def __init__(self, clock: Clock, target: Target, recording: Recording | None = None):
+        self.clock = clock
+        self.target = target
+        self.recording = recording
+        self.sites: list[Site] = []
+        self.pipes = {pipe: _PipeState(pipe, state) for pipe, state in clock.pipes.items()}
+        self.activity = Activity(list(clock.pipes))
+        self.raised: dict[tuple[Pipe, Pipe, int], tuple[Link | None, int, int]] = {}
+        """Pending flags: the link of their time, the site that set them, its entry in the recording."""
+        self.now = 0
+        self.link: Link | None = None
+        self.scalar: dict[str, int] = {}
+        """Cycles of the scalar unit by cause."""
+
+    # ---- the functions that generated code calls instead of those of the clock
+
+    def instruction(self, op: npu_isa.Instruction, cost: Cost) -> Callable[..., int]:
+        """Issue an instruction; `starts` are the addresses of the slots that it uses."""
+        site = self._site(op, op.PIPE)
+        stats, state = self.sites[site], self.pipes[op.PIPE]
+        stats.occupancy = cost.occupancy
+        work = op.work()
+        if isinstance(work, MoveWork):
+            fixed = self.target.latencies["dma" if "gm" in work.path else "l0_load"]
+            stats.transfer = cost.occupancy - fixed
+        clock, mark = state.clock, self.activity.mark(op.PIPE)
+        fill, busy, latency_key = (site, "fill"), (site, "busy"), (site, "latency")
+
+        def step(now: int, occupancy: int, latency: int, head: int, *starts: int) -> int:
+            free, gate, done, position = clock.free, clock.gate, clock.done, clock.position
+            after = clock.run(now, occupancy, latency, head)
+            self._issue(stats, state, position, now, after)
+            start = clock.starts[position]
+            stats.fill += self._gap(stats, state, free, after, start)
+            if free >= start:
+                link = state.free
+            else:
+                link = (self.link if after >= gate else state.gate, fill, head)
+            state.starts[position] = link
+            state.free = (link, busy, occupancy)
+            if clock.done > done:
+                state.done = (state.free, latency_key, latency) if latency else state.free
+            mark(start, start + occupancy, after)
+            if self.recording is not None:
+                self.recording.add(site, start, start + occupancy, -1, starts)
+            return after
+
+        return step
+
+    def set_flag(self, op: npu_isa.SetFlagOp) -> Callable[[int, int], int]:
+        """Issue a set."""
+        src, dst = op.pipes
+        site = self._site(op, src)
+        stats, state, clock = self.sites[site], self.pipes[src], self.clock.pipes[src]
+        key = (site, "flag")
+
+        def step(now: int, event: int) -> int:
+            free, position = clock.free, clock.position
+            after, raised = clock.set_flag(now)
+            self._issue(stats, state, position, now, after)
+            start = clock.starts[position]
+            self._gap(stats, state, free, after, start)
+            link = state.free if free >= after else self.link
+            self._flagged(stats, state, position, link, key)
+            if self.recording is not None:
+                self.recording.add(site, start, clock.free, -1, ())
+            entry = -1 if self.recording is None else self.recording.last
+            self.raised[src, dst, event] = (state.free if clock.free >= raised else state.done, site, entry)
+            self.clock.flags[src, dst, event] = raised
+            return after
+
+        return step
+
+    def wait_flag(self, op: npu_isa.WaitFlagOp) -> Callable[[int, int], int]:
+        """Issue a wait."""
+        src, dst = op.pipes
+        site = self._site(op, dst)
+        stats, state, clock = self.sites[site], self.pipes[dst], self.clock.pipes[dst]
+        key = (site, "flag")
+
+        def step(now: int, event: int) -> int:
+            raised = self.clock.flags.pop((src, dst, event), None)
+            if raised is None:
+                raise wait_without_set(op, event)
+            flag, setter, entry = self.raised.pop((src, dst, event))
+            free, gate, position = clock.free, clock.gate, clock.position
+            after = clock.wait_flag(now, raised)
+            self._issue(stats, state, position, now, after)
+            start = clock.starts[position]
+            waited = self._gap(stats, state, free, after, start)
+            if waited:
+                wait = FlagWait(src, dst, event, setter)
+                stats.waiting[wait] = stats.waiting.get(wait, 0) + waited
+            ready = flag if raised >= after else self.link
+            self._flagged(stats, state, position, state.free if free >= start else ready, key)
+            if clock.gate > gate:
+                state.gate = (ready, key, clock.flag_cycles)
+            if self.recording is not None:
+                self.recording.add(site, start - waited, clock.free, entry, ())
+            return after
+
+        return step
+
+    def barrier(self, op: npu_isa.BarrierOp) -> Callable[[int], int]:
+        """Wait until every pipe is idle."""
+        site = self._site(op, Pipe.S)
+        stats = self.sites[site]
+
+        def step(now: int) -> int:
+            self._compute(now)
+            end = self.clock.idle(now)
+            stats.count += 1
+            self._block("barrier", now, end)
+            self.link = self._latest(end)
+            self.now = end
+            return end
+
+        return step
+
+    # ---- the end
+
+    def finish(self, now: int) -> int:
+        """Account for what the scalar unit did last; returns when everything is complete."""
+        self._compute(now)
+        end = self.clock.idle(now)
+        self.link = self._latest(end)
+        return end
+
+    # ---- parts
+
+    def _site(self, op: Operation, pipe: Pipe) -> int:
+        self.sites.append(Site(op, pipe))
+        return len(self.sites) - 1
+
+    def _compute(self, now: int) -> None:
+        """The scalar unit computed until `now`."""
+        cycles = now - self.now
+        if cycles > 0:
+            self.scalar["scalar"] = self.scalar.get("scalar", 0) + cycles
+            self.link = (self.link, (NOWHERE, "scalar"), cycles)
+            self.now = now
+
+    def _issue(self, site: Site, state: _PipeState, position: int, now: int, after: int) -> None:
+        """The scalar unit got `now` to the entry, waited for room in the queue, and was through with it at `after`."""
+        self._compute(now)
+        site.count += 1
+        issue = state.clock.issue_cycles
+        if after - issue > now:
+            self._block(f"queue {state.pipe}", now, after - issue)
+            self.link = state.starts[position]
+        if issue:
+            self.link = (self.link, (NOWHERE, "issue"), issue)
+            self.scalar["issue"] = self.scalar.get("issue", 0) + issue
+        self.now = after
+
+    def _block(self, cause: str, start: int, end: int) -> None:
+        """The scalar unit is blocked: note the part that pipes lie idle for."""
+        if end <= start:
+            return
+        self.scalar[cause] = self.scalar.get(cause, 0) + end - start
+        for state in self.pipes.values():
+            free = state.clock.free
+            idle = end - (free if free > start else start)
+            if idle > 0:
+                state.blocked[cause] = state.blocked.get(cause, 0) + idle
+
+    def _gap(self, site: Site, state: _PipeState, free: int, arrival: int, start: int) -> int:
+        """The pipe is free from `free` on, the entry arrives and starts: cycles that it held the pipe up before it."""
+        if arrival > free:
+            rest = arrival - free
+            starved = site.starved
+            for cause, cycles in state.blocked.items():
+                starved[cause] = starved.get(cause, 0) + cycles
+                rest -= cycles
+            if rest:
+                starved["issue"] = starved.get("issue", 0) + rest
+            free = arrival
+        if state.blocked:
+            state.blocked = {}
+        return start - free if start > free else 0
+
+    def _flagged(self, site: Site, state: _PipeState, position: int, link: Link | None, key: Key) -> None:
+        """A set or wait starts at `link` and takes the flag cycles."""
+        cycles = state.clock.flag_cycles
+        site.flag += cycles
+        state.starts[position] = link
+        state.free = (link, key, cycles)
+
+    def _latest(self, end: int) -> Link | None:
+        """The link of what is complete last."""
+        if self.now >= end:
+            return self.link
+        for state in self.pipes.values():
+            if state.clock.free == end:
+                return state.free
+            if state.clock.done == end:
+                return state.done
+        raise AssertionError("nothing is complete at the end")

@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 from xdsl.dialects import tensor
+from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, f16, f32, i1, i32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from npu_mlir.constants import dense
 from npu_mlir.interpreters.dtypes import numpy_dtype
 from npu_mlir.passes.linalg.generics import (
     Body,
@@ -34,9 +36,18 @@ from npu_mlir.passes.linalg.generics import (
     tensor_type,
 )
 
-EXTENTS = (1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 20, 33)
-MOST_ELEMENTS = 1500
-MOST_WORK = 60_000
+
+@dataclass(frozen=True)
+class Sizes:
+    """The extents of dims, the most elements of a value and the most multiply-adds of a step."""
+
+    extents: tuple[int, ...]
+    elements: int
+    work: int
+
+
+SMALL = Sizes((1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 20, 33), 1500, 60_000)
+LARGE = Sizes((1, 2, 3, 5, 16, 31, 64, 100, 128, 197, 256, 333, 1000), 300_000, 20_000_000)
 CLAMP = 64.0
 """Narrow floats and what becomes an integer are kept within this."""
 
@@ -56,9 +67,9 @@ class Maker:
     """Draws a program step by step. `values` are what a step may read; `stable` those of them that have the same bits
     at every level (no sum before them), so that a comparison may depend on them."""
 
-    def __init__(self, draw: Callable[[Any], Any], extents: Sequence[int] = EXTENTS):
+    def __init__(self, draw: Callable[[Any], Any], sizes: Sizes):
         self.draw = draw
-        self.extents = extents
+        self.sizes = sizes
         self.b = Builder()
         self.block = Block()
         self.values: list[SSAValue] = []
@@ -77,15 +88,15 @@ class Maker:
         """True once in so many times; False is what hypothesis shrinks to."""
         return self.number(0, one_in - 1) == one_in - 1
 
-    def shape(self, rank: int, most: int = MOST_ELEMENTS) -> Shape:
+    def shape(self, rank: int) -> Shape:
         shape: list[int] = []
         for _ in range(rank):
-            room = most // max(1, prod(shape))
-            shape.append(self.choice([e for e in self.extents if e <= max(1, room)]))
+            room = self.sizes.elements // max(1, prod(shape))
+            shape.append(self.choice([e for e in self.sizes.extents if e <= max(1, room)]))
         return tuple(shape)
 
     def extent(self, most: int) -> int:
-        return self.choice([e for e in self.extents if e <= max(1, most)])
+        return self.choice([e for e in self.sizes.extents if e <= max(1, most)])
 
     def subset(self, items: Sequence[int], at_least: int = 0) -> list[int]:
         chosen = [i for i in items if self.draw(st.booleans())]
@@ -100,27 +111,31 @@ class Maker:
     # ---- values ----------------------------------------------------------------------------------------------------
 
     def input(self, shape: Shape, element: Attribute) -> SSAValue:
-        """A new argument of the function."""
+        """A new argument of the function, or a constant."""
+        if prod(shape) <= 16 and self.maybe(5):
+            return self.dense(shape, element)
         value = self.block.insert_arg(tensor_type(element, shape), len(self.block.args))
         self.values.append(value)
         self.stable.add(value)
         return value
 
-    def operand(
-        self, ranks: Sequence[int], elements: Sequence[Attribute], most: int = MOST_ELEMENTS
-    ) -> SSAValue:
+    def dense(self, shape: Shape, element: Attribute) -> SSAValue:
+        """A constant tensor."""
+        array = random_array(np.random.default_rng(self.number(0, 100)), tensor_type(element, shape))
+        value = self.b.add(ConstantOp(dense(array)))
+        self.values.append(value)
+        self.stable.add(value)
+        return value
+
+    def operand(self, ranks: Sequence[int], elements: Sequence[Attribute]) -> SSAValue:
         """A value with one of these ranks and element types: an earlier one if there is one, or a new input."""
-        fitting = [
-            v
-            for v in self.values
-            if len(shape_of(v)) in ranks and element_of(v) in elements and prod(shape_of(v)) <= most
-        ]
+        fitting = [v for v in self.values if len(shape_of(v)) in ranks and element_of(v) in elements]
         recent = [v for v in fitting if v in self.computed[-2:]]
         if recent and not self.maybe(4):
             return self.choice(recent)
         if fitting and not self.maybe(3):
             return self.choice(fitting)
-        return self.input(self.shape(self.choice(ranks), most), self.choice(elements))
+        return self.input(self.shape(self.choice(ranks)), self.choice(elements))
 
     def other(self, shape: Shape, element: Attribute) -> SSAValue:
         """A value of exactly this type."""
@@ -298,25 +313,60 @@ class Maker:
 
     def contraction(self) -> None:
         """A product of two operands summed over some dims: any matrix product."""
-        x = self.front(self.operand(range(1, 5), [f32, f16]))
+        x = self.front(self.operand(range(1, 5), [f32, f32, f16, f16, i32]))
         shape, element = shape_of(x), element_of(x)
         summed = self.subset(range(len(shape)), at_least=1)
         rest = [d for d in range(len(shape)) if d not in summed]
         batch = self.subset(rest) if self.maybe(3) else []
         extents = list(shape)
         for _ in range(self.choice([1, 1, 1, 0, 2])):
-            extents.append(self.extent(MOST_WORK // prod(extents)))
+            extents.append(self.extent(self.sizes.work // prod(extents)))
         columns = list(range(len(shape), len(extents)))
         rows = [d for d in rest if d not in batch]
         y_map = self.shuffled([*batch, *summed, *columns])
         y = self.other(tuple(extents[d] for d in y_map), element)
         out = self.shuffled([*batch, *rows, *columns])
-        init = self.b.fill(0.0, tuple(extents[d] for d in out), f32)
+        init = self.start(tuple(extents[d] for d in out), i32 if element == i32 else f32)
         operands: tuple[list[SSAValue], list[Map]] = ([x, y], [range(len(shape)), y_map])
         if self.maybe(3):
             operands = (operands[0][::-1], operands[1][::-1])
         result = self.b.generic(
             operands[0], init, [*operands[1], out], len(extents), summed, lambda body: multiply_add(body)
+        )
+        self.narrow(result, element)
+
+    def start(self, shape: Shape, element: Attribute) -> SSAValue:
+        """What a sum starts from: zero nearly always, else another number or a value."""
+        kind = self.number(0, 9)
+        if kind == 9:
+            return self.other(shape, element)
+        return self.b.fill(1.0 if kind == 8 else 0.0, shape, element)
+
+    def attention(self) -> None:
+        """`softmax(q * k) * v` with heads."""
+        heads, queries, keys, depth = self.shape(4)
+        element = self.choice([f32, f16])
+        q, k, v = (self.other((heads, n, depth), element) for n in (queries, keys, keys))
+        scores = self.b.generic(
+            [q, k],
+            self.b.fill(0.0, (heads, queries, keys), f32),
+            [(0, 1, 3), (0, 2, 3), (0, 1, 2)],
+            4,
+            [3],
+            multiply_add,
+        )
+        scaled = self.b.map(
+            [scores], [range(3)], shape_of(scores), f32, lambda body, x: body.apply("mul", x, 0.125)
+        )
+        self.values.append(scaled)
+        weights = self.softmax_of(scaled, 2, element)
+        result = self.b.generic(
+            [weights, v],
+            self.b.fill(0.0, (heads, queries, depth), f32),
+            [(0, 1, 3), (0, 3, 2), (0, 1, 2)],
+            4,
+            [3],
+            multiply_add,
         )
         self.narrow(result, element)
 
@@ -335,7 +385,7 @@ class Maker:
         kind = self.choice(["plain", "plain", "depthwise", "grouped"])
         nhwc = self.maybe()
         rank = 2 + spatial + (kind == "grouped")
-        x = self.operand([rank], [f32, f16], MOST_ELEMENTS)
+        x = self.operand([rank], [f32, f16])
         first = 1 if nhwc else rank - spatial
         x, windows = self.windowed(x, first, spatial, 0.0)
         shape, element = shape_of(x), element_of(x)
@@ -351,7 +401,7 @@ class Maker:
         work = prod(extents) * prod(windows.sizes) * prod(shape[d] for d in summed)
         if kind != "depthwise":
             columns = [len(extents)]
-            extents.append(self.extent(MOST_WORK // work))
+            extents.append(self.extent(self.sizes.work // work))
         for d in summed:
             loops[d] = len(extents)
             extents.append(shape[d])
@@ -412,12 +462,14 @@ class Maker:
 
     def softmax(self) -> None:
         x = self.operand(range(1, 4), [f32, f16])
-        shape, element = shape_of(x), element_of(x)
+        self.record(self.softmax_of(x, self.number(0, len(shape_of(x)) - 1), element_of(x)), stable=False)
+
+    def softmax_of(self, x: SSAValue, axis: int, element: Attribute) -> SSAValue:
+        shape = shape_of(x)
         rank = len(shape)
-        axis = self.number(0, rank - 1)
         both: list[Map] = [range(rank), [d for d in range(rank) if d != axis]]
         top = self.b.reduce(
-            x, [axis], float("-inf"), element, lambda body, value, acc: body.apply("max", value, acc)
+            x, [axis], float("-inf"), element_of(x), lambda body, value, acc: body.apply("max", value, acc)
         )
         powers = self.b.map(
             [x, top],
@@ -427,14 +479,13 @@ class Maker:
             lambda body, a, c: body.apply("exp", body.apply("sub", body.cast(a, f32), body.cast(c, f32))),
         )
         total = self.b.reduce(powers, [axis], 0, f32, lambda body, value, acc: body.apply("add", value, acc))
-        result = self.b.map(
+        return self.b.map(
             [powers, total],
             both,
             shape,
             element,
             lambda body, a, c: body.cast(body.apply("div", a, c), element),
         )
-        self.record(result, stable=False)
 
     def layer_norm(self) -> None:
         x = self.operand(range(1, 4), [f32])
@@ -482,13 +533,15 @@ class Maker:
 
     STEPS = (
         "elementwise", "elementwise", "elementwise", "contraction", "contraction", "convolution", "reduction", "pool",
-        "softmax", "layer_norm", "view",
+        "softmax", "layer_norm", "attention", "view",
     )  # fmt: skip
 
     def program(self, steps: int) -> Program:
         while len(self.computed) < steps:
             getattr(self, self.choice(self.STEPS))()
         results = [v for v in self.computed if not any(v.uses) or self.maybe(5)]
+        if self.maybe(8):
+            results.append(self.choice(self.values))
         self.block.add_ops(self.b.ops)
         self.block.add_op(ReturnOp(*results))
         types = [a.type for a in self.block.args], [v.type for v in results]
@@ -517,6 +570,8 @@ class Windows:
 def multiply_add(body: Body) -> SSAValue:
     """`acc + x * y`, widened."""
     x, y, acc = body.args
+    if acc.type == i32:
+        return body.apply("add", acc, body.apply("mul", x, y))
     return body.apply("add", acc, body.apply("mul", body.cast(x, acc.type), body.cast(y, acc.type)))
 
 
@@ -537,6 +592,6 @@ def random_array(rng: np.random.Generator, type_: Any) -> np.ndarray:
 
 
 @st.composite
-def programs(draw: Callable[[Any], Any], most: int = 4, extents: Sequence[int] = EXTENTS) -> Program:
+def programs(draw: Callable[[Any], Any], most: int = 4, sizes: Sizes = SMALL) -> Program:
     """Programs of up to `most` steps."""
-    return Maker(draw, extents).program(draw(st.integers(1, most)))
+    return Maker(draw, sizes).program(draw(st.integers(1, most)))

@@ -51,7 +51,7 @@ class Access:
     offset: tuple[int, int] = (0, 0)
 
 
-@dataclass
+@dataclass(eq=False)
 class Instruction:
     """An instruction as far as ordering is concerned."""
 
@@ -59,14 +59,14 @@ class Instruction:
     accesses: Sequence[Access]
 
 
-@dataclass
+@dataclass(eq=False)
 class Block:
     """A sequence of instructions and of items with blocks in them."""
 
     items: list[Instruction | Nested] = field(default_factory=list["Instruction | Nested"])
 
 
-@dataclass
+@dataclass(eq=False)
 class Nested:
     """A loop or a conditional."""
 

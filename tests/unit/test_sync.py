@@ -54,11 +54,11 @@ class Machine:
     reads: dict[int, dict[str, int]] = field(default_factory=dict)
 
     def run(self, root: Block) -> None:
-        self.block(root, {}, None)
+        self.block(root, {})
         if self.flags:
             raise FlagMisuse(f"flags left over: {list(self.flags)}")
 
-    def block(self, block: Block, ivs: dict[int, int], _: Any) -> None:
+    def block(self, block: Block, ivs: dict[int, int]) -> None:
         here = [f for f in self.plan.flags if f.block is block]
         for i, item in enumerate(block.items):
             outermost = isinstance(item, Nested) and item.loop and not any(k in ivs for k in self.trips)
@@ -66,7 +66,7 @@ class Machine:
             for flag in around:
                 for n in range(flag.slots):
                     self.set(flag, n)
-            if (block, i) in [(b, j) for b, j in self.plan.barriers]:
+            if any(b is block and j == i for b, j in self.plan.barriers):
                 self.barrier()
             for flag in here:
                 if flag.edge.wait_item == i:
@@ -84,10 +84,10 @@ class Machine:
             self.execute(item, ivs)
         elif not item.loop:
             chosen = sum(ivs.values()) % len(item.blocks)
-            self.block(item.blocks[chosen], ivs, None)
+            self.block(item.blocks[chosen], ivs)
         else:
             for n in range(self.trips[id(item)]):
-                self.block(item.blocks[0], ivs | {id(item): n}, None)
+                self.block(item.blocks[0], ivs | {id(item): n})
 
     def count(self, loops: tuple[int, ...], ivs: dict[int, int]) -> int:
         total = 0
@@ -316,3 +316,16 @@ def test_branches_that_exclude_each_other_are_ordered_by_a_barrier() -> None:
     Machine({id(loop): 4}, plan).run(root)
     with pytest.raises(Race):
         Machine({id(loop): 4}, Plan()).run(root)
+
+
+def test_equal_looking_blocks_each_get_their_barriers() -> None:
+    buffer = Buffer(0, 0, 2, 1)
+
+    def loop() -> Nested:
+        either = Nested([Block([Instruction(p, [buffer.access(True)])]) for p in ("V", "MTE2")], False)
+        return Nested([Block([either])], True)
+
+    first, second = loop(), loop()
+    plan = plan_sync(Block([first, second]), 8)
+    assert [b for b, _ in plan.barriers] == [first.blocks[0], second.blocks[0]]
+    Machine({id(first): 3, id(second): 3}, plan).run(Block([first, second]))

@@ -177,7 +177,7 @@ def load(interp: Interpreter, op: tile.LoadOp) -> Step:
             out[...] = pad
         _read(box, args[0], args[1 : 1 + count], out)
         if op.relu is not None:
-            np.maximum(out, dtype.type(0), out)
+            np.maximum(out, dtype.type(0), out=out)
         return () if len(args) > 1 + count else (out,)
 
     return step

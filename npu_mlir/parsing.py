@@ -12,7 +12,6 @@ from xdsl.utils.exceptions import DiagnosticException, MultipleSpansParseError, 
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from npu_mlir import named_linalg
 from npu_mlir.diagnostics import Note, SourceLocation, UserError, closest, register_source
 
 if TYPE_CHECKING:
@@ -53,8 +52,6 @@ class LocatingParser(Parser):
         self.open_ops.append(position)
         op = super().parse_operation()
         self.open_ops.pop()
-        if op.name in named_linalg.NAMES:
-            named_linalg.extend_factors(op)
         if op.location is UNKNOWN_LOC:
             line, column = self.line_and_column(position)
             op.location = FileLineColLoc(self._file, IntAttr(line), IntAttr(column))

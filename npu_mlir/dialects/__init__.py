@@ -28,7 +28,7 @@ DIALECTS: dict[str, str] = OWN_DIALECTS | {
     "math": "xdsl.dialects.math:Math",
     "scf": "xdsl.dialects.scf:Scf",
     "tensor": "xdsl.dialects.tensor:Tensor",
-    "linalg": "xdsl.dialects.linalg:Linalg",
+    "linalg": "npu_mlir.dialects.linalg:Linalg",
     "memref": "xdsl.dialects.memref:MemRef",
     "affine": "xdsl.dialects.affine:Affine",
 }

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType
-from xdsl.dialects.linalg import Linalg
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
-from xdsl.dialects.linalg.ops import FillOp
+from xdsl.dialects.linalg.ops import BroadcastOp, FillOp
+from xdsl.ir import Block
 
+from npu_mlir.dialects.linalg import Linalg, MapOp, ReduceOp, SoftmaxOp
+from npu_mlir.dialects.linalg.generic_form import generic_of
 from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, Step, prepare
@@ -35,3 +37,26 @@ def fill(interp: Interpreter, op: FillOp) -> Step:
     if min(shape, default=0) < 0:
         return lambda args: (np.full(args[1].shape, args[0], dtype),)
     return lambda args: (np.broadcast_to(np.asarray(args[0], dtype), shape),)
+
+
+@prepare("linalg.map")
+@prepare("linalg.reduce")
+@prepare("linalg.broadcast")
+def through_generic(interp: Interpreter, op: MapOp | ReduceOp | BroadcastOp) -> Step:
+    """What the `linalg.generic` of the same meaning does."""
+    # The operation itself must not get users or lose its body.
+    stand_ins, body = Block(arg_types=op.operand_types), op.regions[0].clone().detach_block(0)
+    return structured_step(interp, generic_of(op, stand_ins.args, body))
+
+
+@prepare("linalg.softmax")
+def softmax(interp: Interpreter, op: SoftmaxOp) -> Step:
+    """Computed in f32 or wider, rounded once."""
+    axis = op.dimension.value.data
+
+    def step(args: Results) -> Results:
+        value = args[0].astype(np.result_type(args[0], np.float32))
+        powers = np.exp(value - value.max(axis=axis, keepdims=True))
+        return ((powers / powers.sum(axis=axis, keepdims=True)).astype(args[0].dtype),)
+
+    return step

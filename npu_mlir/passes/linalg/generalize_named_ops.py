@@ -12,10 +12,9 @@
       linalg.yield %s : f32
     }
 
-Beside the ops that xDSL's pass of this name knows, it takes `transpose`, `broadcast` and `reduce`. `linalg.fill` stays,
-as the init of reductions.
+`linalg.fill` stays, as the init of reductions. `linalg.softmax` becomes four operations (maximum, exponentials, sum, quotient).
 
-Does not handle: named ops that xDSL does not have.
+Does not handle: named ops that our dialect lacks (`linalg.pack`, `linalg.unpack`, Winograd transforms).
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, ShapedType
-from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
-from xdsl.dialects.linalg.attrs import IteratorType
-from xdsl.dialects.linalg.ops import BroadcastOp, FillOp, GenericOp, ReduceOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from npu_mlir.passes.linalg.generics import Map, make_generic
+from npu_mlir.dialects.linalg import SoftmaxOp
+from npu_mlir.dialects.linalg.generic_form import generic_of, is_named, take_body
+from npu_mlir.passes.linalg.generics import Builder
+from npu_mlir.passes.linalg.graph_lowering.normalization import softmax_of
 
 
 class GeneralizeNamedOps(ModulePass):
@@ -40,47 +39,24 @@ class GeneralizeNamedOps(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for named in list(op.walk()):
-            new = _generalized(named)
-            if new is not None:
-                _replace(named, new)
+            if isinstance(named, SoftmaxOp):
+                builder = Builder()
+                softmax_of(builder, named.input, named.dimension.value.data)
+                _replace(named, builder.ops)
+            elif is_named(named):
+                _replace(named, [generic_of(named, named.operands, take_body(named))])
 
 
-def _generalized(op: Operation) -> GenericOp | None:
-    if isinstance(op, GenericOp | FillOp):
-        return None
-    if isinstance(op, LinalgStructuredOperation):
-        maps = [attr.data.results for attr in op.get_indexing_maps().data]
-        kinds = [attr.data for attr in op.get_iterator_types().data]
-        reductions = [d for d, kind in enumerate(kinds) if kind != IteratorType.PARALLEL]
-        return _build(op, maps, len(kinds), reductions)
-    if isinstance(op, BroadcastOp):
-        rank = _rank(op.init.type)
-        added = op.dimensions.get_values()
-        return _build(op, [[d for d in range(rank) if d not in added], range(rank)], rank, ())
-    if isinstance(op, ReduceOp):
-        rank = _rank(op.input.type)
-        reduced = op.dimensions.get_values()
-        return _build(op, [range(rank), [d for d in range(rank) if d not in reduced]], rank, reduced)
-    return None
-
-
-def _rank(type_: object) -> int:
-    assert isinstance(type_, ShapedType)
-    return len(type_.get_shape())
-
-
-def _build(op: Operation, maps: Sequence[Map], num_dims: int, reductions: Sequence[int]) -> GenericOp:
-    block = op.regions[0].block
-    op.regions[0].detach_block(block)
-    return make_generic(op.operands, 1, maps, num_dims, reductions, block)
-
-
-def _replace(op: Operation, new: GenericOp) -> None:
+def _replace(op: Operation, new: Sequence[Operation]) -> None:
+    """Put `new` in place of `op`; the last one has the results."""
     block = op.parent
     assert block is not None
-    new.location = op.location
-    new.attributes.update(op.attributes)
-    block.insert_op_before(new, op)
-    for old, result in zip(op.results, new.results, strict=True):
+    for part in new:
+        part.location = op.location
+        part.attributes.update(
+            {k: v for k, v in op.attributes.items() if k != "linalg.memoized_indexing_maps"}
+        )
+        block.insert_op_before(part, op)
+    for old, result in zip(op.results, new[-1].results, strict=True):
         old.replace_all_uses_with(result)
     block.erase_op(op)

@@ -76,8 +76,13 @@ def _exponentials(b: Builder, x: SSAValue, axis: int) -> tuple[SSAValue, SSAValu
 
 @lowering(graph.SoftmaxOp)
 def softmax(b: Builder, op: graph.SoftmaxOp) -> SSAValue:
-    axis, element, shape = op.axis.value.data, element_of(op.result), shape_of(op.result)
-    _, powers, total = _exponentials(b, op.input, axis)
+    return softmax_of(b, op.input, op.axis.value.data)
+
+
+def softmax_of(b: Builder, value: SSAValue, axis: int) -> SSAValue:
+    """`exp(x - maximum) / sum(exp(x - maximum))` along the axis."""
+    element, shape = element_of(value), shape_of(value)
+    _, powers, total = _exponentials(b, value, axis)
     maps = _along(len(shape), [axis])
 
     def build(body: Body, x: SSAValue, y: SSAValue) -> SSAValue:

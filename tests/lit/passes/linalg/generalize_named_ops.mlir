@@ -6,7 +6,7 @@
 // CHECK-NEXT:      %[[A32:.*]] = arith.extf %[[A]] : f16 to f32
 // CHECK-NEXT:      %[[B32:.*]] = arith.extf %[[B]] : f16 to f32
 // CHECK-NEXT:      %[[M:.*]] = arith.mulf %[[A32]], %[[B32]] : f32
-// CHECK-NEXT:      %[[S:.*]] = arith.addf %[[M]], %[[C]] : f32
+// CHECK-NEXT:      %[[S:.*]] = arith.addf %[[C]], %[[M]] : f32
 // CHECK-NEXT:      linalg.yield %[[S]] : f32
 func.func @matmul(%x: tensor<4x8xf16>, %y: tensor<8x2xf16>, %z: tensor<4x2xf32>) -> tensor<4x2xf32> {
   %0 = linalg.matmul ins(%x, %y : tensor<4x8xf16>, tensor<8x2xf16>) outs(%z : tensor<4x2xf32>) -> tensor<4x2xf32>

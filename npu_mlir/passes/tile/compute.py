@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import cast
 
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -89,6 +89,16 @@ def is_window(op: linalg.GenericOp, index: int) -> bool:
     return isinstance(op.inputs[index].owner, tensor.EmptyOp) and not any(op.body.block.args[index].uses)
 
 
+def is_zero_start(value: SSAValue) -> bool:
+    """Whether a value is a fill with the constant zero."""
+    fill = value.owner
+    if not isinstance(fill, linalg.FillOp) or not isinstance(
+        constant := fill.inputs[0].owner, arith.ConstantOp
+    ):
+        return False
+    return isinstance(constant.value, FloatAttr | IntegerAttr) and constant.value.value.data == 0
+
+
 def is_row_start(value: SSAValue) -> bool:
     """Whether a value is a broadcast, possibly of a cast: what an accumulator can start from."""
     op = value.owner
@@ -101,7 +111,7 @@ def describe(op: linalg.GenericOp, *, row_starts: bool = False) -> Compute:
     """The plain data of an operation; its key is the operation, that of a value its defining operation if that is a
     `linalg.generic`, else the value.
 
-    A contraction starts from a fill, or with `row_starts` from the broadcast of a row made in the same kernel.
+    A contraction starts from zero, or with `row_starts` from the broadcast of a row made in the same kernel.
     """
     if len(op.outputs) != 1:
         raise UserError("a linalg.generic with several results is not supported; split it", loc=op)
@@ -124,7 +134,7 @@ def describe(op: linalg.GenericOp, *, row_starts: bool = False) -> Compute:
     if (
         is_multiply_add(op)
         and contraction_roles(compute) is not None
-        and (not isinstance(init_of(op), SSAValue) or (row_starts and is_row_start(op.outputs[0])))
+        and (is_zero_start(op.outputs[0]) or (row_starts and is_row_start(op.outputs[0])))
     ):
         return replace(compute, contraction=True)
     return compute

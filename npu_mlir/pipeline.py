@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from npu_mlir.levels import LEVELS
+from xdsl.dialects.builtin import ModuleOp
+
+from npu_mlir.diagnostics import UserError, closest
+from npu_mlir.levels import LEVELS, level_of
 from npu_mlir.pass_pipeline import ROOT_ANCHOR, Nest, parse_pipeline
 
 PRECISIONS = ("f32", "f16")
@@ -58,6 +61,8 @@ PIPELINE: tuple[Phase, ...] = (
             "linalg-generalize-named-ops",
             "tile-form-kernels",
             "tile-init-accumulators",
+            # On whole kernels: what they have to do does not depend on how they are tiled.
+            "tile-annotate-bounds",
             "tile-choose-schedule",
             # No cse from here to bufferization: it would merge destinations.
             "tile-apply-schedule",
@@ -91,6 +96,16 @@ def phases_between(start: str | None, end: str) -> Sequence[Phase]:
 def make_pipeline(start: str | None, end: str, options: dict[str, str] | None = None) -> Nest:
     """The same pipeline, ready to run."""
     return parse_pipeline(pipeline_text(start, end, options), source="pipeline")
+
+
+def pipeline_to(module: ModuleOp, level: str, what: str = "--lower-to") -> Nest:
+    """The rest of the default pipeline, from the level of a module to `level`; `what` names the option in messages."""
+    if level not in LEVELS:
+        raise UserError(f"{what}: expected one of {', '.join(LEVELS)}, got '{level}'{closest(level, LEVELS)}")
+    start = level_of(module)
+    if LEVELS.index(start) > LEVELS.index(level):
+        raise UserError(f"{what}: the module is at level '{start}', which comes after '{level}'")
+    return make_pipeline(start, level)
 
 
 def _with_options(name: str, options: dict[str, str]) -> str:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from npu_mlir.diagnostics import UserError, closest, render
+from npu_mlir.diagnostics import UserError, render
 from npu_mlir.passes import PASSES
 from npu_mlir.tools.common import ArgumentParser, run_tool
 
@@ -147,26 +147,14 @@ def _process_module(args: argparse.Namespace, pipeline: Nest | None, text: str, 
     module = parse_with_weights(ctx, text, name)
     verify(module)
     if args.lower_to is not None:
-        pipeline = _default_pipeline(module, args.lower_to)
+        from npu_mlir.pipeline import pipeline_to
+
+        pipeline = pipeline_to(module, args.lower_to)
     if pipeline is not None:
         _make_manager(args, pipeline).run(ctx, module)
         if not args.verify_each:
             verify(module)
     return module
-
-
-def _default_pipeline(module: ModuleOp, level: str) -> Nest:
-    from npu_mlir.levels import LEVELS, level_of
-    from npu_mlir.pipeline import make_pipeline
-
-    if level not in LEVELS:
-        raise UserError(
-            f"--lower-to: expected one of {', '.join(LEVELS)}, got '{level}'{closest(level, LEVELS)}"
-        )
-    start = level_of(module)
-    if LEVELS.index(start) > LEVELS.index(level):
-        raise UserError(f"--lower-to: the module is at level '{start}', which comes after '{level}'")
-    return make_pipeline(start, level)
 
 
 def _make_manager(args: argparse.Namespace, pipeline: Nest) -> PassManager:

@@ -1,0 +1,292 @@
+"""Lower bounds on the cycles of a kernel and of a network, and what the best blocking of a contraction would take.
+
+`bound` is proven, in the model of the simulator, for every program that does the work of the kernel: it computes each
+product over a grid of tiles, brings every element that it reads from GM, and combines each pair of operands of an
+operation that is not a cast at least once. Other tile sizes, loop orders, residencies and slots do not matter.
+
+*Proof.* Let p be a pipe and W(p) a lower bound on the cycles that its instructions occupy it. A pipe executes one
+instruction after the other, so between the start of the first of these and the end of the last at least W(p) cycles
+pass. The first can't start earlier than head(p): what it reads has been produced by a chain of instructions on other
+pipes, each complete and handed over before the next starts; behind the last, what it wrote takes tail(p) through such a
+chain until GM has it, and a kernel ends when everything is complete. So cycles >= launch + head(p) + W(p) + tail(p) for
+every p. It remains to show W(p):
+
+- *M*. A step of the cube multiplies at most cm x ck by ck x cn elements. Over a grid of tiles the steps are
+  sum ceil(m_i/cm) * sum ceil(k_j/ck) * sum ceil(n_l/cn) >= ceil(M/cm) ceil(K/ck) ceil(N/cn), because a sum of
+  rounded-up numbers is at least the rounded-up sum. One mmad has m*k, k*n, m*n elements in L0A, L0B, L0C, so
+  m*k*n = sqrt(mk * kn * mn) <= sqrt(L0A * L0B * L0C), which bounds how many there are; each has its fixed cycles.
+- *MTE1*. An mmad reads m x k elements from L0A and k x n from L0B, all of which a load has put there: at least M*K and
+  K*N elements of each batch pass, at the rate of their path, in loads that fill the memory at most.
+- *MTE2*. Each element of GM that is read is loaded at least once; each array by at least one transfer, and by as many
+  as it fills its memory.
+- *MTE3 or FIX*. Each result is stored once, from UB or, if nothing stands between, from L0C; the larger of the rates
+  bounds both. Accumulators that the vector unit works on pass from L0C to UB at their own size.
+- *V*. An operation takes slope cycles for each group of `vector_bytes` of its widest operand, and no group holds more
+  elements than fit. What the fixpipe or another instruction can do on the side (casts, relu behind a product, the
+  product in a multiply-add) counts nothing.
+
+A handover costs a flag at the waiting pipe, or a barrier and an issue: at least the smaller of the two.
+
+`best_blocking` is not proven: it is the best of a family of blockings, and no schedule that was simulated beat it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from npu_mlir.dialects.npu_isa import CubeWork
+from npu_mlir.targets.cost import cube_cycles
+from npu_mlir.targets.target import Target
+
+BLOCK = 32
+"""Bytes of the smallest transfer."""
+
+ACCUMULATOR = 4
+"""Bytes of an accumulator."""
+
+
+@dataclass(frozen=True)
+class ProductWork:
+    """`batch` products of m x k and k x n elements."""
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    element: int
+    f32: bool
+
+
+@dataclass(frozen=True)
+class VectorOps:
+    """`elements` results or combinations of `width` bytes, at `slope` cycles per group."""
+
+    elements: int
+    width: int
+    slope: int
+
+
+@dataclass(frozen=True)
+class KernelWork:
+    """What a kernel has to do, however it is scheduled."""
+
+    loads: tuple[tuple[str, int], ...]
+    """Path from GM and bytes of each array that is read."""
+    stores: tuple[int, ...]
+    """Bytes of each result."""
+    products: tuple[ProductWork, ...] = ()
+    vector: tuple[VectorOps, ...] = ()
+    direct: bool = False
+    """A result may leave L0C for GM without the vector unit."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lower bound on the cycles of one launch, and the occupancy of each pipe that it follows from."""
+
+    cycles: int
+    pipes: dict[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def limit(self) -> str:
+        """The pipe with the most to do."""
+        return max(self.pipes, key=lambda p: self.pipes[p], default="launch")
+
+
+def bound(work: KernelWork, target: Target) -> Bound:
+    """The lower bound of one launch on one core; see the proof above."""
+    chain = _Chain(work, target)
+    pipes = {
+        "MTE2": _load_cycles(work, target),
+        "MTE1": sum(_l0_cycles(p, target) for p in work.products),
+        "M": sum(_cube_cycles(p, target) for p in work.products),
+        "V": sum(op.slope * -(-op.elements * op.width // target.vector_bytes) for op in work.vector),
+        "FIX": _fix_cycles(work, target),
+        "MTE3": _store_cycles(work, target),
+    }
+    pipes = {pipe: cycles for pipe, cycles in pipes.items() if cycles}
+    most = max((chain.head(p) + cycles + chain.tail(p) for p, cycles in pipes.items()), default=0)
+    return Bound(target.latencies["launch"] + most, pipes)
+
+
+def _cube_cycles(p: ProductWork, target: Target) -> int:
+    steps = cube_cycles(CubeWork(p.m, p.k, p.n, p.element, p.f32), target)
+    most = math.isqrt((target.l0a // p.element) * (target.l0b // p.element) * (target.l0c // ACCUMULATOR))
+    return p.batch * (steps + -(-p.m * p.k * p.n // most) * target.latencies["mmad"])
+
+
+def _l0_cycles(p: ProductWork, target: Target) -> int:
+    sizes = {"l0a": p.m * p.k * p.element, "l0b": p.k * p.n * p.element}
+    transfers = sum(size / target.rates[f"l1_{space}"] for space, size in sizes.items())
+    loads = sum(-(-size // target.capacity(space)) for space, size in sizes.items())
+    return p.batch * (math.ceil(transfers) + loads * target.latencies["l0_load"])
+
+
+def _load_cycles(work: KernelWork, target: Target) -> int:
+    transfers = sum(size / target.rates[path] for path, size in work.loads)
+    count = sum(-(-size // target.capacity(path.removeprefix("gm_"))) for path, size in work.loads)
+    return math.ceil(transfers) + count * target.latencies["dma"] if count else 0
+
+
+def _store_cycles(work: KernelWork, target: Target) -> int:
+    """Of MTE3, or of FIX where results can leave L0C directly: one of the two is occupied that long."""
+    if not work.stores:
+        return 0
+    rate, space = target.rates["ub_gm"], target.ub
+    sizes = work.stores
+    if work.direct:
+        rate, space = max(rate, target.rates["l0c_gm"]), max(space, target.l0c)
+        # Different results may take different ways, at the same time.
+        sizes = (max(sizes),)
+    return math.ceil(sum(sizes) / rate) + sum(-(-s // space) for s in sizes) * target.latencies["dma"]
+
+
+def _fix_cycles(work: KernelWork, target: Target) -> int:
+    if work.direct or "l0c_ub" not in target.rates:
+        return 0
+    size = sum(p.batch * p.m * p.n * ACCUMULATOR for p in work.products)
+    pieces = -(-size // target.l0c)
+    return math.ceil(size / target.rates["l0c_ub"]) + pieces * target.latencies["l0_load"]
+
+
+class _Chain:
+    """The shortest chains of instructions before and behind the work of a pipe."""
+
+    def __init__(self, work: KernelWork, target: Target):
+        lat, rates = target.latencies, target.rates
+        self.handover = min(lat["flag"], lat["issue"])
+        self.gm = lat["gm"]
+        self.issue = lat["issue"]
+        self.products = bool(work.products)
+        paths = {path for path, _ in work.loads}
+        self.load = min((lat["dma"] + _block(rates[p]) for p in paths), default=0) + (self.gm if paths else 0)
+        self.l0 = lat["l0_load"] + min(_block(rates["l1_l0a"]), _block(rates["l1_l0b"]))
+        self.mmad = lat["mmad"] + 1
+        self.store = lat["dma"] + min(_block(rates["ub_gm"]), _block(rates["l0c_gm"])) + self.gm
+        kinds = target.vector.values()
+        self.fill, self.finish = min(k[0] for k in kinds), min(k[2] for k in kinds)
+        out = lat["l0_load"] + _block(rates["l0c_ub"]) + self.handover if "l0c_ub" in rates else 0
+        self.out = 0 if work.direct else out
+        self.all_to_cube = self.products and paths == {"gm_l1"}
+
+    def head(self, pipe: str) -> int:
+        """Cycles before the first instruction that counts."""
+        start = self.issue
+        if pipe == "MTE2" or not self.load:
+            return start
+        loaded = start + self.load + self.handover
+        if pipe == "MTE1" or (pipe == "MTE3" and not self.all_to_cube):
+            return loaded
+        if pipe == "V" and not self.all_to_cube:
+            return loaded + self.fill
+        # An mmad needs a load to L0A and one to L0B, which follow each other on MTE1.
+        multiply = loaded + 2 * self.l0 + self.handover
+        if pipe == "M":
+            return multiply
+        accumulated = multiply + self.mmad + self.handover
+        if pipe == "FIX":
+            return accumulated
+        return accumulated + self.out + (self.fill if pipe == "V" else 0)
+
+    def tail(self, pipe: str) -> int:
+        """Cycles behind the last instruction that counts."""
+        match pipe:
+            case "MTE3":
+                return self.gm
+            case "FIX":
+                return self.handover + self.store
+            case "V":
+                return self.finish + self.handover + self.store
+            case "M":
+                return self.handover + self.out + self.store
+            case "MTE1":
+                return self.handover + self.mmad + self.tail("M")
+            case _ if self.all_to_cube:
+                return self.gm + self.handover + self.l0 + self.tail("MTE1")
+            case _:
+                return self.gm + self.handover + self.store
+
+
+def _block(rate: float) -> int:
+    """Cycles of the smallest transfer."""
+    return math.ceil(BLOCK / rate)
+
+
+# ---- networks --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LaunchWork:
+    """One launch for the bounds of a network: its bound, and the bytes of weights that it reads."""
+
+    bound: Bound
+    weights: int
+
+
+@dataclass(frozen=True)
+class NetworkBounds:
+    """B1, B2, B3: with less and less said about how the kernels follow each other."""
+
+    serial: int
+    """B1, proven for launches one after the other: the sum of their bounds."""
+    prefetched: int
+    """B2: the cube of each launch, or its weights, loaded ahead as far as L1 reaches; activations are free."""
+    overlapped: int
+    """B3: the busiest pipe of the network, weights once."""
+
+
+def network_bounds(launches: Sequence[LaunchWork], target: Target) -> NetworkBounds:
+    """The bounds of a sequence of launches."""
+    rate = target.rates["gm_l1"]
+    carry, most, prefetched = 0.0, target.l1 / rate, 0.0
+    for launch in launches:
+        cube, weights = launch.bound.pipes.get("M", 0), launch.weights / rate
+        cycles = max(cube, weights - carry)
+        # What the cube leaves of the bandwidth loads weights of later launches.
+        carry = min(most, carry + cycles - weights)
+        prefetched += cycles
+    pipes = {p: sum(x.bound.pipes.get(p, 0) for x in launches) for p in ("M", "MTE1", "V", "FIX")}
+    weights = sum(launch.weights for launch in launches) / rate
+    return NetworkBounds(
+        sum(launch.bound.cycles for launch in launches),
+        math.ceil(prefetched),
+        math.ceil(max(weights, *pipes.values())) if launches else 0,
+    )
+
+
+# ---- the best blocking -----------------------------------------------------------------------------------------------
+
+
+def best_blocking(work: KernelWork, slabs: Sequence[tuple[int, int]], target: Target) -> int | None:
+    """Cycles of the busiest pipe of a kernel with one product, under the best blocking; None without one.
+
+    `slabs` has, for panels of more and more rows of the result, how many panels there are and the bytes of the left
+    operand that one of them needs (its rows in L1, a convolution's halo included).
+    """
+    if len(work.products) != 1:
+        return None
+    p = work.products[0]
+    to_l1 = [size for path, size in work.loads if path == "gm_l1"]
+    left, right = (*to_l1, 0, 0)[:2]
+    rest = sum(size / target.rates[path] for path, size in work.loads if path != "gm_l1")
+    rate = target.rates["gm_l1"]
+    loads = math.inf
+    steps = math.inf
+    sides = [target.cube_m * 2**i for i in range(14)]
+    for mc in sides:
+        nc = max(target.cube_n, target.l0c // (ACCUMULATOR * mc) // target.cube_n * target.cube_n)
+        rows, columns = -(-p.m // mc), -(-p.n // nc)
+        loads = min(loads, left * columns / rate + right * rows / rate)
+        a, b = p.m * p.k * p.element, p.k * p.n * p.element
+        # An operand that fits L0 whole is loaded once.
+        a_times = 1 if a <= target.l0a else columns
+        b_times = 1 if b <= target.l0b else rows
+        steps = min(steps, a * a_times / target.rates["l1_l0a"] + b * b_times / target.rates["l1_l0b"])
+    loads = min([loads, *((left + right * count) / rate for count, size in slabs if size <= target.l1)])
+    for nc in sides:
+        if 2 * p.k * nc <= target.l1:
+            loads = min(loads, (right + left * -(-p.n // nc)) / rate)
+    pipes = bound(work, target).pipes
+    return math.ceil(max(loads + rest, p.batch * steps, *(pipes[pipe] for pipe in pipes)))

@@ -1,0 +1,303 @@
+"""Write on every kernel what it has to do at least: `npu.bound`, in cycles and bytes.
+
+The work is read off the kernel before it is tiled, so it does not depend on a schedule. See `npu_mlir.analysis.bound`
+for the bound and its proof.
+
+Before:
+
+    tile.kernel @k(%A: memref<64x64xf16, gm>, ...) { ... linalg.generic ... }
+
+After:
+
+    tile.kernel @k(%A: memref<64x64xf16, gm>, ...) attributes {npu.bound = {cycles = 1622, M = 70, ...}} { ... }
+
+The entries: `cycles`, the bound; the least occupancy of each pipe; `bytes`, what moves from and to GM;
+`best_blocking`, for kernels with one product.
+
+Leaves alone: kernels that are tiled already, or that have bounds.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import (
+    DictionaryAttr,
+    Float32Type,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    NoneAttr,
+    TensorType,
+    i64,
+)
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from npu_mlir.analysis.affine_maps import Linear, linear_map
+from npu_mlir.analysis.bound import KernelWork, ProductWork, VectorOps, best_blocking, bound
+from npu_mlir.analysis.dims import Compute, contraction_roles
+from npu_mlir.analysis.tiling import ceil_div, fill, panel_bytes
+from npu_mlir.dialects import tile
+from npu_mlir.dialects.tile import element_bytes
+from npu_mlir.passes.npu_isa.tile_lowering.vector_body import BINARY, CASTS, REDUCTIONS, UNARY
+from npu_mlir.passes.tile.compute import (
+    body_ops,
+    init_of,
+    is_multiply_add,
+    is_reduction,
+    is_window,
+    target_of,
+)
+from npu_mlir.passes.tile.kernel import Kernel, read_kernel
+from npu_mlir.targets.target import Target
+
+Tensor = TensorType[Attribute]
+
+
+class AnnotateBounds(ModulePass):
+    """Write `npu.bound` on every untiled kernel."""
+
+    name = "tile-annotate-bounds"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = target_of(op)
+        for kernel in op.ops:
+            if (
+                isinstance(kernel, tile.KernelOp)
+                and "npu.bound" not in kernel.attributes
+                and _untiled(kernel)
+            ):
+                kernel.attributes["npu.bound"] = _bound_of(kernel, target)
+
+
+def _untiled(kernel: tile.KernelOp) -> bool:
+    """Whether the loads stand for whole operands: tiles have a space."""
+    loads = [op for op in kernel.walk() if isinstance(op, tile.LoadOp)]
+    if any(not op.result_types for op in loads):
+        return False
+    types = [op.result_types[0] for op in loads]
+    return all(isinstance(t, TensorType) and isinstance(t.encoding, NoneAttr) for t in types)
+
+
+def _bound_of(op: tile.KernelOp, target: Target) -> DictionaryAttr:
+    kernel = read_kernel(op)
+    work = kernel_work(kernel, target)
+    least = bound(work, target)
+    entries = {"cycles": least.cycles, **least.pipes}
+    entries["bytes"] = sum(size for _, size in work.loads) + sum(work.stores)
+    blocked = best_blocking(work, _slabs(kernel, target), target)
+    if blocked is not None:
+        entries["best_blocking"] = blocked
+    return DictionaryAttr({name: IntegerAttr(value, i64) for name, value in entries.items()})
+
+
+def kernel_work(kernel: Kernel, target: Target) -> KernelWork:
+    """The work of a kernel."""
+    products = tuple(_product(c) for c in kernel.computes.values() if c.contraction)
+    vector = [
+        op
+        for g, c in kernel.computes.items()
+        for op in _vector(cast("linalg.GenericOp", g), c, kernel, target)
+    ]
+    return KernelWork(
+        tuple(_loads(kernel, target).values()),
+        tuple(prod(_shape(store.value)) * _element(store.value) for store in kernel.stores),
+        products,
+        tuple(vector),
+        bool(products) and any(_may_leave_l0c(store.value) for store in kernel.stores),
+    )
+
+
+def _product(compute: Compute) -> ProductWork:
+    roles = contraction_roles(compute)
+    assert roles is not None
+    batch, m, n, k = (
+        prod(compute.extents[d] for d in dims) for dims in (roles.batch, roles.m, roles.n, roles.k)
+    )
+    type_ = cast("Tensor", cast("linalg.GenericOp", compute.key).inputs[0].type).element_type
+    return ProductWork(batch, m, n, k, element_bytes(type_), isinstance(type_, Float32Type))
+
+
+def _slabs(kernel: Kernel, target: Target) -> list[tuple[int, int]]:
+    """Panels of rows of the one product: how many, and the bytes of the left operand for each."""
+    compute = next((c for c in kernel.computes.values() if c.contraction), None)
+    roles = contraction_roles(compute) if compute is not None else None
+    if compute is None or roles is None:
+        return []
+    element = element_bytes(cast("Tensor", cast("linalg.GenericOp", compute.key).inputs[0].type).element_type)
+    left = compute.maps[int(roles.swapped)]
+    slabs: list[tuple[int, int]] = []
+    for i in range(14):
+        sizes = dict(
+            zip(roles.m, fill([compute.extents[d] for d in roles.m], target.cube_m * 2**i), strict=True)
+        )
+        box = [sizes.get(d, 1 if d in roles.batch else extent) for d, extent in enumerate(compute.extents)]
+        count = prod(ceil_div(compute.extents[d], size) for d, size in sizes.items())
+        slabs.append((count, panel_bytes(left, box, element)))
+    return slabs
+
+
+# ---- GM --------------------------------------------------------------------------------------------------------------
+
+
+def _loads(kernel: Kernel, target: Target) -> dict[SSAValue, tuple[str, int]]:
+    """Path and bytes of each operand of the kernel that is read; of several uses the one that needs most, on the
+    fastest path."""
+    loads: dict[SSAValue, tuple[str, int]] = {}
+    for op, compute in kernel.computes.items():
+        generic = cast("linalg.GenericOp", op)
+        for i, (value, map_) in enumerate(zip(generic.inputs, compute.maps, strict=False)):
+            load = value.owner
+            if is_window(generic, i) or not isinstance(load, tile.LoadOp):
+                continue
+            path = "gm_l1" if compute.contraction else "gm_ub"
+            size = _read(load, map_, compute.extents) * _element(value)
+            before = loads.get(load.source, (path, 0))
+            loads[load.source] = (max(path, before[0], key=lambda p: target.rates[p]), max(size, before[1]))
+    return loads
+
+
+def _read(load: tile.LoadOp, map_: tuple[Linear, ...], extents: tuple[int, ...]) -> int:
+    """How many elements of GM an operation reads."""
+    shape = cast("MemRefType[Attribute]", load.source.type).get_shape()
+    outer = linear_map(load.map.data)
+    if outer is None or load.indices:
+        return 0
+    coordinates = [_compose(expr, map_, len(extents)) for expr in outer]
+    used = [d for expr in coordinates for d in expr.dims()]
+    counts = [_distinct(expr, extents, size) for expr, size in zip(coordinates, shape, strict=True)]
+    return prod(counts) if len(set(used)) == len(used) else max(counts, default=1)
+
+
+def _compose(expr: Linear, map_: tuple[Linear, ...], dims: int) -> Linear:
+    """`expr` over the results of `map_`."""
+    terms = [(c, map_[i]) for i, c in enumerate(expr.coefficients) if c]
+    coefficients = tuple(sum(c * inner.coefficients[d] for c, inner in terms) for d in range(dims))
+    return Linear(coefficients, expr.constant + sum(c * inner.constant for c, inner in terms))
+
+
+def _distinct(expr: Linear, extents: tuple[int, ...], size: int) -> int:
+    """How many values in 0..size-1 an expression takes."""
+    values = {expr.constant}
+    for d in expr.dims():
+        values = {v + expr.coefficients[d] * i for v in values for i in range(extents[d])}
+    return sum(0 <= v < size for v in values)
+
+
+def _may_leave_l0c(value: SSAValue) -> bool:
+    """Whether a result is a product, but for casts and relu."""
+    op = value.owner
+    while isinstance(op, linalg.GenericOp):
+        if is_multiply_add(op):
+            return True
+        if any(is_reduction(op)) or any(type(o) not in CASTS and not _is_relu(o) for o in body_ops(op)):
+            return False
+        op = op.inputs[0].owner if len(op.inputs) == 1 else None
+    return False
+
+
+# ---- vector unit -----------------------------------------------------------------------------------------------------
+
+
+def _vector(generic: linalg.GenericOp, compute: Compute, kernel: Kernel, target: Target) -> list[VectorOps]:
+    """The operations of a body that the vector unit can't avoid."""
+    if compute.contraction:
+        return []
+    behind_product = any(c.contraction for c in kernel.computes.values())
+    supports = _Supports(generic, compute)
+    counts = [(op, supports.count(op)) for op in body_ops(generic)]
+    return [
+        VectorOps(count, _width(op), _slope(op, any(compute.reduction), target))
+        for op, count in counts
+        if count and not _is_free(op, behind_product)
+    ]
+
+
+def _is_free(op: Operation, behind_product: bool) -> bool:
+    """Whether another instruction or the fixpipe may do it on the side."""
+    if type(op) in CASTS or (behind_product and _is_relu(op)):
+        return True
+    if not isinstance(op, arith.MulfOp | arith.MuliOp):
+        return False
+    users = [use.operation for use in op.results[0].uses]
+    return all(isinstance(user, arith.AddfOp | arith.AddiOp) for user in users)
+
+
+def _is_relu(op: Operation) -> bool:
+    return isinstance(op, arith.MaximumfOp | arith.MaxSIOp) and any(
+        isinstance(v.owner, arith.ConstantOp) for v in op.operands
+    )
+
+
+class _Supports:
+    """On how many points each value of a body depends."""
+
+    def __init__(self, generic: linalg.GenericOp, compute: Compute):
+        self.generic = generic
+        self.compute = compute
+        self.result = generic.body.block.last_op.operands[0]  # type: ignore[union-attr]
+        self.args: dict[SSAValue, frozenset[int]] = {}
+        """The operands that a value depends on."""
+        for i, arg in enumerate(generic.body.block.args[:-1]):
+            self.args[arg] = frozenset((i,))
+
+    def count(self, op: Operation) -> int:
+        """How many results of `op` have to be computed; 0 for what depends on constants alone."""
+        own = frozenset[int]().union(*(self.args.get(v, frozenset()) for v in op.operands))
+        for value in op.results:
+            self.args[value] = own
+        if not own:
+            return 0
+        extents, reduction = self.compute.extents, self.compute.reduction
+        if op.results[0] is self.result and any(reduction):
+            # A tree of d combinations for d + 1 values.
+            started = isinstance(init_of(self.generic), SSAValue)
+            kept = 0 if started else prod(e for e, r in zip(extents, reduction, strict=True) if not r)
+            return prod(extents) - kept
+        return max(self._image(i) for i in own)
+
+    def _image(self, operand: int) -> int:
+        """How many elements of an operand are read."""
+        if operand >= len(self.compute.maps):
+            return 1
+        counts = [len(_values(expr, self.compute.extents)) for expr in self.compute.maps[operand]]
+        used = [d for expr in self.compute.maps[operand] for d in expr.dims()]
+        return prod(counts) if len(set(used)) == len(used) else max(counts, default=1)
+
+
+def _values(expr: Linear, extents: tuple[int, ...]) -> set[int]:
+    values = {0}
+    for d in expr.dims():
+        values = {v + expr.coefficients[d] * i for v in values for i in range(extents[d])}
+    return values
+
+
+def _width(op: Operation) -> int:
+    return max(
+        element_bytes(v.type)
+        for v in (*op.operands, *op.results)
+        if not isinstance(v.owner, arith.ConstantOp)
+    )
+
+
+def _slope(op: Operation, reducing: bool, target: Target) -> int:
+    """The cheapest row of the target's table that may apply."""
+    kinds = [UNARY.get(type(op)) or BINARY.get(type(op)) or "default"]
+    if reducing and type(op) in REDUCTIONS:
+        kinds.append("reduce")
+    if any(isinstance(v.owner, arith.ConstantOp) for v in op.operands):
+        kinds += ["scalar", "relu"]
+    return min(target.vector.get(kind, target.vector["default"])[1] for kind in kinds)
+
+
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    return cast("Tensor", value.type).get_shape()
+
+
+def _element(value: SSAValue) -> int:
+    return element_bytes(cast("Tensor", value.type).element_type)

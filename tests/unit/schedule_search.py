@@ -1,0 +1,232 @@
+"""All schedules of small kernels on the toy machine, as programs and their cycles."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+
+from npu_mlir.analysis.dims import Kind, contraction_roles
+from npu_mlir.diagnostics import UserError
+from npu_mlir.dialects import make_context, tile
+from npu_mlir.parsing import parse_module
+from npu_mlir.passes import load_pass
+from npu_mlir.passes.tile.kernel import Kernel, read_kernel
+from npu_mlir.simulator import simulate
+
+BEFORE = ("tile-form-kernels", "tile-init-accumulators", "tile-annotate-bounds")
+BEHIND = (
+    "tile-apply-schedule",
+    "tile-split-compute",
+    "tile-fold-fixpipe",
+    "tile-bufferize",
+    "tile-double-buffer",
+    "tile-plan-memory",
+    "convert-tile-to-npu-isa",
+    "npu-isa-insert-sync",
+    "npu-isa-cleanup",
+)
+CONTEXT = make_context()
+
+
+def run(module: ModuleOp, passes: Sequence[str]) -> None:
+    for name in passes:
+        load_pass(name)().apply(CONTEXT, module)
+
+
+def formed(text: str) -> ModuleOp:
+    """The module with its kernels formed and bounded."""
+    module = parse_module(CONTEXT, text, "kernel.mlir")
+    run(module, BEFORE)
+    return module
+
+
+def kernels(module: ModuleOp) -> list[tile.KernelOp]:
+    return [op for op in module.ops if isinstance(op, tile.KernelOp)]
+
+
+def schedules(kernel: Kernel) -> Iterator[tile.ScheduleAttr]:
+    """Everything that the schedule attribute can express for a kernel (tiles up to the extents)."""
+    classes = kernel.classes.classes
+    batch: set[int] = set()
+    product = False
+    for op, compute in kernel.computes.items():
+        roles = contraction_roles(compute) if compute.contraction else None
+        if roles is not None:
+            product = True
+            batch |= {kernel.classes.of[op][d] for d in roles.batch}
+    sizes = [
+        [c.extent] if c.kind is Kind.MIXED else [1] if c.id in batch else range(1, c.extent + 1)
+        for c in classes
+    ]
+    spaces = ("l1", "l0a", "l0b", "l0c", "ub") if product else ("ub",)
+    slots = [dict(zip(spaces, n, strict=True)) for n in itertools.product((1, 2), repeat=len(spaces))]
+    for tiles in itertools.product(*sizes):
+        looped = [c.id for c in classes if c.kind is Kind.PAR and tiles[c.id] < c.extent]
+        divisors = (
+            [[d for d in range(1, t + 1) if t % d == 0] for t in tiles] if product else [[t] for t in tiles]
+        )
+        for inner in itertools.product(*divisors):
+            for order in itertools.permutations(looped):
+                for copies in slots:
+                    for direct in (False, True) if product else (False,):
+                        yield tile.ScheduleAttr.of(
+                            copies, direct=direct, tile=tiles, inner=inner, order=list(order)
+                        )
+
+
+def cycles(module: ModuleOp, schedule: tile.ScheduleAttr) -> int | None:
+    """The cycles of a module of one kernel under a schedule; None if it does not fit or can't be expressed."""
+    copy = module.clone()
+    kernels(copy)[0].properties["schedule"] = schedule
+    try:
+        run(copy, BEHIND)
+    except UserError:
+        return None
+    return simulate(copy, values=False, check=False).cycles
+
+
+def count(kernel: Kernel) -> int:
+    return sum(1 for _ in schedules(kernel))
+
+
+def read(module: ModuleOp) -> Kernel:
+    return read_kernel(kernels(module)[0])
+
+
+def shape(sizes: Sequence[int], element: str) -> str:
+    return f"tensor<{''.join(f'{s}x' for s in sizes)}{element}>"
+
+
+def dims(n: int) -> str:
+    return ", ".join(f"d{i}" for i in range(n))
+
+
+def function(inputs: Sequence[str], output: str, body: str) -> str:
+    args = ", ".join(f"%{chr(97 + i)}: {t}" for i, t in enumerate(inputs))
+    return f"""
+builtin.module attributes {{"npu.target" = "toy"}} {{
+  func.func @main({args}) -> {output} {{
+    {body}
+    func.return %r : {output}
+  }}
+}}
+"""
+
+
+def elementwise(sizes: Sequence[int], element: str, ops: str, inputs: int = 1) -> str:
+    """`ops` define %v from %x (and %y)."""
+    t, n = shape(sizes, element), len(sizes)
+    same = f"affine_map<({dims(n)}) -> ({dims(n)})>"
+    args = ", ".join(f"%{name}: {element}" for name in ("x", "y")[:inputs])
+    return function(
+        [t] * inputs,
+        t,
+        f"""%e = tensor.empty() : {t}
+    %r = linalg.generic {{indexing_maps = [{", ".join([same] * (inputs + 1))}],
+                         iterator_types = [{", ".join(['"parallel"'] * n)}]}}
+      ins({", ".join(f"%{chr(97 + i)}" for i in range(inputs))} : {", ".join([t] * inputs)}) outs(%e : {t}) {{
+    ^bb0({args}, %o: {element}):
+      {ops}
+      linalg.yield %v : {element}
+    }} -> {t}""",
+    )
+
+
+def reduction(sizes: Sequence[int], axes: Sequence[int], op: str) -> str:
+    """A reduction of f32 along some axes."""
+    n = len(sizes)
+    kept = [d for d in range(n) if d not in axes]
+    t, o = shape(sizes, "f32"), shape([sizes[d] for d in kept], "f32")
+    kinds = ", ".join('"reduction"' if d in axes else '"parallel"' for d in range(n))
+    return function(
+        [t],
+        o,
+        f"""%z = arith.constant 0.0 : f32
+    %e = tensor.empty() : {o}
+    %f = linalg.fill ins(%z : f32) outs(%e : {o}) -> {o}
+    %r = linalg.generic {{indexing_maps = [affine_map<({dims(n)}) -> ({dims(n)})>,
+                         affine_map<({dims(n)}) -> ({", ".join(f"d{d}" for d in kept)})>], iterator_types = [{kinds}]}}
+      ins(%a : {t}) outs(%f : {o}) {{
+    ^bb0(%x: f32, %o: f32):
+      %v = {op} %o, %x : f32
+      linalg.yield %v : f32
+    }} -> {o}""",
+    )
+
+
+def matmul(m: int, n: int, k: int, behind: str = "", element: str = "f32") -> str:
+    """A matrix product, with an elementwise operation behind it: `behind` defines %v from %x."""
+    a, b, c = shape((m, k), element), shape((k, n), element), shape((m, n), "f32")
+    wide = "%p = arith.extf %x : f16 to f32\n      %q = arith.extf %y : f16 to f32\n      %s = arith.mulf %p, %q : f32"
+    narrow = "%s = arith.mulf %x, %y : f32"
+    result = "p" if behind else "r"
+    text = f"""%z = arith.constant 0.0 : f32
+    %e = tensor.empty() : {c}
+    %f = linalg.fill ins(%z : f32) outs(%e : {c}) -> {c}
+    %{result} = linalg.generic {{indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+        affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}}
+      ins(%a, %b : {a}, {b}) outs(%f : {c}) {{
+    ^bb0(%x: {element}, %y: {element}, %o: f32):
+      {wide if element == "f16" else narrow}
+      %v = arith.addf %o, %s : f32
+      linalg.yield %v : f32
+    }} -> {c}"""
+    if behind:
+        text += f"""
+    %g = tensor.empty() : {c}
+    %r = linalg.generic {{indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>],
+                         iterator_types = ["parallel", "parallel"]}} ins(%p : {c}) outs(%g : {c}) {{
+    ^bb0(%x: f32, %o: f32):
+      {behind}
+      linalg.yield %v : f32
+    }} -> {c}"""
+    return function([a, b], c, text)
+
+
+RELU = "%c = arith.constant 0.0 : f32\n      %v = arith.maximumf %x, %c : f32"
+SCALE = "%c = arith.constant 2.0 : f32\n      %v = arith.mulf %x, %c : f32"
+GELU = "%s = math.exp %x : f32\n      %t = arith.mulf %s, %x : f32\n      %v = arith.addf %t, %x : f32"
+
+KERNELS: dict[str, str] = {
+    "relu 1": elementwise([1], "f32", RELU),
+    "relu 7": elementwise([7], "f32", RELU),
+    "relu 40": elementwise([40], "f32", RELU),
+    "scale 3x5": elementwise([3, 5], "f32", SCALE),
+    "scale 8x8": elementwise([8, 8], "f32", SCALE),
+    "exp 4x9": elementwise([4, 9], "f32", "%v = math.exp %x : f32"),
+    "exp 2x3x4": elementwise([2, 3, 4], "f32", "%v = math.exp %x : f32"),
+    "chain 4x8": elementwise([4, 8], "f32", GELU),
+    "chain 6x6": elementwise([6, 6], "f32", GELU),
+    "half 3x16": elementwise([3, 16], "f16", "%v = math.exp %x : f16"),
+    "add 5x5": elementwise([5, 5], "f32", "%v = arith.addf %x, %y : f32", 2),
+    "add 16x2": elementwise([16, 2], "f32", "%v = arith.addf %x, %y : f32", 2),
+    "div 4x6": elementwise([4, 6], "f32", "%v = arith.divf %x, %y : f32", 2),
+    "sum 4x8 rows": reduction([4, 8], [1], "arith.addf"),
+    "sum 8x4 columns": reduction([8, 4], [0], "arith.addf"),
+    "sum 5x7 all": reduction([5, 7], [0, 1], "arith.addf"),
+    "max 3x4x5": reduction([3, 4, 5], [1], "arith.maximumf"),
+    "max 12": reduction([12], [0], "arith.maximumf"),
+    "product 1x1x1": matmul(1, 1, 1),
+    "product 2x2x2": matmul(2, 2, 2),
+    "product 3x2x1": matmul(3, 2, 1),
+    "product 1x3x2": matmul(1, 3, 2),
+    "product 2x1x4": matmul(2, 1, 4),
+    "product 1x5x1": matmul(1, 5, 1),
+    "product 1x1x5": matmul(1, 1, 5),
+    "product 5x1x1": matmul(5, 1, 1),
+    "product relu 2x2x2": matmul(2, 2, 2, RELU),
+    "product relu 1x2x3": matmul(1, 2, 3, RELU),
+    "product exp 2x2x2": matmul(2, 2, 2, "%v = math.exp %x : f32"),
+    "product chain 2x2x1": matmul(2, 2, 1, GELU),
+    "half product 2x2x2": matmul(2, 2, 2, element="f16"),
+    "half product relu 1x2x2": matmul(1, 2, 2, RELU, element="f16"),
+    "product 3x3x1": matmul(3, 3, 1),
+    "product 1x4x2": matmul(1, 4, 2),
+}
+
+
+def bound_of(module: ModuleOp) -> int:
+    entries = kernels(module)[0].attributes["npu.bound"]
+    return entries.data["cycles"].value.data  # type: ignore[attr-defined]

@@ -1,0 +1,105 @@
+"""Lower bounds: no schedule beats them, and the formulas on numbers worked out by hand.
+
+All schedules of all kernels take about fifteen minutes: `NPU_MLIR_EXHAUSTIVE=1` runs them, otherwise a sample does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import random
+
+import pytest
+
+from npu_mlir.analysis.bound import (
+    Bound,
+    KernelWork,
+    LaunchWork,
+    ProductWork,
+    VectorOps,
+    best_blocking,
+    bound,
+    network_bounds,
+)
+from npu_mlir.targets.target import get_target
+from schedule_search import KERNELS, bound_of, count, cycles, formed, kernels, read, schedules
+
+SAMPLE = 6
+TOY = get_target("toy")
+ASCEND = get_target("ascend-910")
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_no_schedule_beats_the_bound(name: str):
+    module = formed(KERNELS[name])
+    assert len(kernels(module)) == 1
+    kernel = read(module)
+    candidates = list(schedules(kernel))
+    if "NPU_MLIR_EXHAUSTIVE" not in os.environ:
+        # The last has whole tiles, the first the smallest.
+        chosen = random.Random(0).sample(candidates, min(SAMPLE, len(candidates)))
+        candidates = [*chosen, candidates[-1]]
+    least = bound_of(module)
+    found = [c for s in candidates if (c := cycles(module, s)) is not None]
+    assert found and min(found) >= least
+
+
+def test_there_are_schedules_to_search():
+    assert len(KERNELS) >= 30
+    assert count(read(formed(KERNELS["product 2x2x2"]))) == 1920
+
+
+def test_a_vector_kernel_by_hand():
+    # One load and one store of 256 B at 8 B per cycle, 8 groups of 32 B at 1 cycle.
+    work = KernelWork((("gm_ub", 256),), (256,), vector=(VectorOps(64, 4, 1),))
+    least = bound(work, TOY)
+    assert least.pipes == {"MTE2": 4 + 32, "V": 8, "MTE3": 4 + 32}
+    # Issue 1, the smallest load 4 + 4 + 20, a handover 1, the stores 36 + 20.
+    assert least.cycles == 100 + 1 + 28 + 1 + 36 + 20
+    assert least.limit == "MTE2"
+
+
+def test_a_product_by_hand():
+    # 5 x 6 x 7 f32 on a cube of 4 x 4 x 4: 2 * 2 * 2 steps in one mmad.
+    work = KernelWork(
+        (("gm_l1", 120), ("gm_l1", 168)), (140,), (ProductWork(1, 5, 7, 6, 4, True),), direct=True
+    )
+    least = bound(work, TOY)
+    assert least.pipes["M"] == 8 + 2
+    assert least.pipes["MTE1"] == (120 + 168) // 16 + 2 * 2
+    assert least.pipes["MTE2"] == (120 + 168) // 8 + 2 * 4
+    assert "FIX" not in least.pipes and least.pipes["MTE3"] == 18 + 4
+
+
+def test_the_bound_grows_with_the_work():
+    small = ProductWork(1, 64, 64, 64, 2, False)
+    large = dataclasses.replace(small, m=1024)
+    works = [KernelWork((("gm_l1", 8192),), (8192,), (p,)) for p in (small, large)]
+    assert bound(works[0], ASCEND).cycles < bound(works[1], ASCEND).cycles
+
+
+def test_best_blocking_of_a_large_product_is_its_cube():
+    side = 4096
+    size = side * side * 2
+    work = KernelWork(
+        (("gm_l1", size), ("gm_l1", size)),
+        (size,),
+        (ProductWork(1, side, side, side, 2, False),),
+        direct=True,
+    )
+    cube = (side // 16) ** 3
+    assert cube <= (best_blocking(work, [], ASCEND) or 0) <= 1.01 * cube
+    assert best_blocking(KernelWork((), ()), [], ASCEND) is None
+
+
+def test_networks_by_hand():
+    # Weights of 64 KiB take 1,024 cycles at 64 B per cycle.
+    first = LaunchWork(Bound(3000, {"M": 2000, "MTE2": 1500}), 0)
+    second = LaunchWork(Bound(2500, {"M": 100, "MTE2": 1200}), 65536)
+    bounds = network_bounds([first, second], ASCEND)
+    assert bounds.serial == 5500
+    # While the first multiplies, the weights of the second come: 100 cycles are left.
+    assert bounds.prefetched == 2100
+    assert bounds.overlapped == 2100
+    late = network_bounds([second, first], ASCEND)
+    assert late.prefetched == 1024 + 2000

@@ -88,8 +88,8 @@ class Dim:
 class Product:
     """A contraction to be tiled. `dims` by number; the operands' maps are over these numbers.
 
-    Per element of the result, in bytes: `epilogue` is what the vector unit works through, `loaded` what is read beside the
-    result, `stored` what is written.
+    Per element of the result, in bytes: `epilogue` is what the vector unit works through, `loaded` what is read beside
+    the result, `stored` what is written.
     """
 
     dims: tuple[Dim, ...]
@@ -175,7 +175,8 @@ def _fitting(
     sizes = dict(zip((*p.batch, *p.m, *p.n, *p.k), (*(1 for _ in p.batch), *mn, *k), strict=True))
     tile = tuple(sizes[d] for d in range(len(p.dims)))
     panels = [panel_bytes(map_, tile, p.element) for map_ in p.maps]
-    if 2 * sum(panels) <= target.l1:
+    row = round_up(4 * math.prod(tile[d] for d in p.n), 32)
+    if 2 * (sum(panels) + row) <= target.l1:
         inner = sizes | dict(zip(p.k, k0, strict=True))
         yield from _with_order(p, target, tile, tuple(inner[d] for d in range(len(p.dims))), panels, slots)
 

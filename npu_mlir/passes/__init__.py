@@ -29,9 +29,11 @@ PASSES: dict[str, str] = {
     "linalg-fold-unit-reshapes": "npu_mlir.passes.linalg.fold_unit_reshapes:FoldUnitReshapes",
     "linalg-fuse-elementwise": "npu_mlir.passes.linalg.fuse_elementwise:FuseElementwise",
     "linalg-generalize-named-ops": "npu_mlir.passes.linalg.generalize_named_ops:GeneralizeNamedOps",
+    "linalg-normalize": "npu_mlir.passes.linalg.normalize:Normalize",
     # tile
     "tile-form-kernels": "npu_mlir.passes.tile.form_kernels:FormKernels",
     "tile-init-accumulators": "npu_mlir.passes.tile.init_accumulators:InitAccumulators",
+    "tile-annotate-bounds": "npu_mlir.passes.tile.annotate_bounds:AnnotateBounds",
     "tile-choose-schedule": "npu_mlir.passes.tile.choose_schedule:ChooseSchedule",
     "tile-apply-schedule": "npu_mlir.passes.tile.apply_schedule:ApplySchedule",
     "tile-split-compute": "npu_mlir.passes.tile.split_compute:SplitCompute",

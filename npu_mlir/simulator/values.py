@@ -70,8 +70,6 @@ class Decoder:
                 return _fixpipe_ub(self.core, op)
             case npu_isa.L0Load():
                 return _l0_load(self.core, self.l0, op)
-            case npu_isa.InitL0COp():
-                return _init_l0c(self.core, op)
             case npu_isa.MmadOp():
                 return _mmad(self.core, self.l0, op)
             case npu_isa.VectorInstruction():
@@ -178,25 +176,22 @@ def _split(matrix: np.ndarray, shape: Sequence[int], rows: int) -> np.ndarray:
 # ---- cube ------------------------------------------------------------------------------------------------------------
 
 
-def _init_l0c(core: Core, op: npu_isa.InitL0COp) -> Run:
-    rows, columns = op.matrix
-    dtype = numpy_dtype(op.element)
-
-    def prepare(source: int, dest: int) -> Thunk:
-        row = core.view(Space.UB, source, (columns,), (1,), dtype)
-        matrix = core.matrix(Space.L0C, dest, rows, columns, dtype)
-
-        def start() -> None:
-            matrix[rows:] = 0
-            matrix[:, columns:] = 0
-            matrix[:rows, :columns] = row
-
-        return start
-
-    return cached(prepare)
-
-
 def _mmad(core: Core, l0: L0, op: npu_isa.MmadOp) -> Run:
+    if op.bias is None:
+        return _product(core, l0, op)
+    product, (m, _, n) = _product(core, l0, op), op.mkn
+    wide, row_type = numpy_dtype(op.accumulator), numpy_dtype(op.bias_element)
+
+    def run(c: int, a: int, b: int, *init_and_bias: int) -> None:
+        product(c, a, b, *init_and_bias[:-1])
+        if op.zero is not None or init_and_bias[0]:
+            total = core.matrix(Space.L0C, c, m, n, wide)
+            total[:m, :n] += core.view(Space.L1, init_and_bias[-1], (n,), (1,), row_type)
+
+    return run
+
+
+def _product(core: Core, l0: L0, op: npu_isa.MmadOp) -> Run:
     m, k, n = op.mkn
     wide = numpy_dtype(op.accumulator)
     always = op.zero is not None

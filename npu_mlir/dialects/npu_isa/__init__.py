@@ -29,7 +29,7 @@ from npu_mlir.dialects.npu_isa.base import (
     VectorWork,
     Work,
 )
-from npu_mlir.dialects.npu_isa.cube import InitL0COp, MmadOp
+from npu_mlir.dialects.npu_isa.cube import MmadOp
 from npu_mlir.dialects.npu_isa.gm import FixpipeGmOp, GmLoad, GmStore, LoadL1Op, LoadUbOp, StoreUbOp
 from npu_mlir.dialects.npu_isa.local import FixpipeUbOp, L0Load, LoadL0AOp, LoadL0BOp
 from npu_mlir.dialects.npu_isa.sync import BarrierOp, FlagInstruction, SetFlagOp, WaitFlagOp
@@ -53,7 +53,6 @@ INSTRUCTIONS: tuple[type[Instruction], ...] = (
     FixpipeUbOp,
     LoadL0AOp,
     LoadL0BOp,
-    InitL0COp,
     MmadOp,
     VUnaryOp,
     VBinaryOp,
@@ -87,7 +86,6 @@ __all__ = [
     "FlagInstruction",
     "GmLoad",
     "GmStore",
-    "InitL0COp",
     "Instruction",
     "L0Load",
     "LoadL0AOp",

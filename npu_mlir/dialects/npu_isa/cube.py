@@ -1,4 +1,4 @@
-"""The cube unit, and what its accumulators start from."""
+"""The cube unit."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import Float32Type, IntegerAttr, IntegerType, UnitAttr, i1
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from npu_mlir.dialects.npu_isa.base import (
-    BLOCK,
     Access,
     AddrType,
     CubeWork,
     Extent,
     Instruction,
-    MoveWork,
     Pipe,
     check_space,
     integer,
@@ -32,6 +37,8 @@ from npu_mlir.dialects.tile import Space, element_bytes
 class MmadOp(Instruction):
     """C (+)= A x B. `init` (an i1; or the unit attribute `zero` for always) starts from zero instead of from C.
 
+    With `bias`, a row of n elements in L1, it starts from copies of that row instead of from zero.
+
     A is a `m x k` matrix in L0A, B `k x n` in L0B, C `m x n` in L0C; row-major, their sides padded to multiples of
     the cube's side. The padding of C is written like the rest: it is zero where that of A and B is.
 
@@ -41,6 +48,7 @@ class MmadOp(Instruction):
     npu_isa.mmad %a, %b -> %c over [128, 64, 256] init %first : f16 -> f32
     npu_isa.mmad %a, %b -> %c over [128, 64, 256] zero : f16 -> f32
     npu_isa.mmad %a, %b -> %c over [128, 64, 256] : f16 -> f32
+    npu_isa.mmad %a, %b -> %c over [128, 64, 256] init %first bias %row : f16, f32 -> f32
     ```
     """
 
@@ -50,12 +58,15 @@ class MmadOp(Instruction):
     a = operand_def(AddrType)
     b = operand_def(AddrType)
     init = opt_operand_def(i1)
+    bias = opt_operand_def(AddrType)
     m = prop_def(IntegerAttr[IntegerType])
     k = prop_def(IntegerAttr[IntegerType])
     n = prop_def(IntegerAttr[IntegerType])
     zero = opt_prop_def(Attribute)
     element = prop_def(Attribute)
     accumulator = prop_def(Attribute)
+    bias_element = opt_prop_def(Attribute)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def __init__(
         self,
@@ -67,9 +78,11 @@ class MmadOp(Instruction):
         accumulator: Attribute,
         init: SSAValue | None = None,
         zero: Attribute | None = None,
+        bias: SSAValue | None = None,
+        bias_element: Attribute | None = None,
     ):
         super().__init__(
-            operands=[c, a, b, init],
+            operands=[c, a, b, init, bias],
             properties={
                 "m": integer(mkn[0]),
                 "k": integer(mkn[1]),
@@ -77,6 +90,7 @@ class MmadOp(Instruction):
                 "zero": zero,
                 "element": element,
                 "accumulator": accumulator,
+                "bias_element": bias_element,
             },
         )
 
@@ -94,6 +108,9 @@ class MmadOp(Instruction):
             Access(self.a, False, Extent((), m * k * size)),
             Access(self.b, False, Extent((), k * n * size)),
         ]
+        if self.bias is not None and self.bias_element is not None:
+            row = Extent((), self.mkn[2] * element_bytes(self.bias_element))
+            reads.append(Access(self.bias, False, row))
         if self.zero is None:
             reads.append(Access(self.c, False, c))
         return (*reads, Access(self.c, True, c))
@@ -114,11 +131,16 @@ class MmadOp(Instruction):
             parser.raise_error("expected the three extents m, k, n")
         init = parse_operand(parser, i1) if parser.parse_optional_keyword("init") else None
         zero = UnitAttr() if parser.parse_optional_keyword("zero") else None
+        bias = parse_address(parser, Space.L1) if parser.parse_optional_keyword("bias") else None
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
-        element = parser.parse_type()
+        element, row = parser.parse_type(), None
+        if bias is not None:
+            parser.parse_punctuation(",")
+            row = parser.parse_type()
         parser.parse_punctuation("->")
-        op = cls(c, a, b, (sides[0], sides[1], sides[2]), element, parser.parse_type(), init, zero)
+        mkn = (sides[0], sides[1], sides[2])
+        op = cls(c, a, b, mkn, element, parser.parse_type(), init, zero, bias, row)
         op.attributes |= attributes
         return op
 
@@ -133,8 +155,11 @@ class MmadOp(Instruction):
             printer.print_ssa_value(self.init)
         if self.zero is not None:
             printer.print_string(" zero")
+        if self.bias is not None:
+            printer.print_string(" bias ")
+            printer.print_ssa_value(self.bias)
         printer.print_op_attributes(self.attributes)
-        print_types(printer, [self.element])
+        print_types(printer, [t for t in (self.element, self.bias_element) if t is not None])
         printer.print_string(" -> ")
         printer.print_attribute(self.accumulator)
 
@@ -146,79 +171,11 @@ class MmadOp(Instruction):
             raise VerifyException(f"every extent must be at least 1, got {list(self.mkn)}")
         if self.init is not None and self.zero is not None:
             raise VerifyException("npu_isa.mmad has either 'init' or 'zero'")
+        if (self.bias is None) != (self.bias_element is None):
+            raise VerifyException("npu_isa.mmad has a bias and its element type, or neither")
+        if self.bias is not None:
+            check_space(self.bias, "bias", Space.L1)
+            if self.init is None and self.zero is None:
+                raise VerifyException("a bias is only read by an npu_isa.mmad with 'init' or 'zero'")
         if element_bytes(self.accumulator) != 4:
             raise VerifyException(f"the accumulator has 32 bits, got {self.accumulator}")
-
-
-@irdl_op_definition
-class InitL0COp(Instruction):
-    """UB -> L0C: every row of the `m x n` accumulators becomes a copy of a row of `n` elements; their padding is zero.
-
-    It lets a product start from its bias. The vector unit moves the row.
-
-    Example:
-
-    ```mlir
-    npu_isa.init_l0c %row -> %c over [128, 256] : f32
-    ```
-    """
-
-    name = "npu_isa.init_l0c"
-    PIPE: ClassVar[Pipe] = Pipe.V
-    source = operand_def(AddrType)
-    dest = operand_def(AddrType)
-    m = prop_def(IntegerAttr[IntegerType])
-    n = prop_def(IntegerAttr[IntegerType])
-    element = prop_def(Attribute)
-
-    def __init__(self, source: SSAValue, dest: SSAValue, m: int, n: int, element: Attribute):
-        super().__init__(
-            operands=[source, dest], properties={"m": integer(m), "n": integer(n), "element": element}
-        )
-
-    @property
-    def matrix(self) -> tuple[int, int]:
-        """Rows and columns of the accumulators, without padding."""
-        return self.m.value.data, self.n.value.data
-
-    def accesses(self, fractal: int = 16) -> tuple[Access, ...]:
-        size = element_bytes(self.element)
-        rows, columns = (round_up(side, fractal) for side in self.matrix)
-        return (
-            Access(self.source, False, Extent((), self.matrix[1] * size)),
-            Access(self.dest, True, Extent((), rows * columns * size)),
-        )
-
-    def work(self) -> MoveWork:
-        rows, columns = self.matrix
-        return MoveWork("ub_l0c", rows * round_up(columns * element_bytes(self.element), BLOCK))
-
-    @classmethod
-    def parse(cls, parser: Parser) -> InitL0COp:
-        source = parse_address(parser, Space.UB)
-        parser.parse_punctuation("->")
-        dest = parse_address(parser, Space.L0C)
-        parser.parse_keyword("over")
-        sizes = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-        if len(sizes) != 2:
-            parser.raise_error("expected [rows, columns]")
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        op = cls(source, dest, sizes[0], sizes[1], parser.parse_type())
-        op.attributes |= attributes
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.source)
-        printer.print_string(" -> ")
-        printer.print_ssa_value(self.dest)
-        printer.print_string(f" over [{self.matrix[0]}, {self.matrix[1]}]")
-        printer.print_op_attributes(self.attributes)
-        print_types(printer, [self.element])
-
-    def verify_(self) -> None:
-        check_space(self.source, "source", Space.UB)
-        check_space(self.dest, "destination", Space.L0C)
-        if min(self.matrix) < 1:
-            raise VerifyException(f"a matrix of {self.matrix[0]} x {self.matrix[1]} elements")

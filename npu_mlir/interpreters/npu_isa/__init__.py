@@ -130,15 +130,6 @@ def l0_load(interp: Interpreter, op: npu_isa.L0Load, args: Results) -> Results:
 # ---- cube ------------------------------------------------------------------------------------------------------------
 
 
-@impl("npu_isa.init_l0c")
-def init_l0c(interp: Interpreter, op: npu_isa.InitL0COp, args: Results) -> Results:
-    core, (rows, columns), dtype = core_of(interp), op.matrix, numpy_dtype(op.element)
-    matrix = core.matrix(Space.L0C, args[1], rows, columns, dtype)
-    matrix[...] = 0
-    matrix[:rows, :columns] = core.view(Space.UB, args[0], (columns,), (1,), dtype)
-    return ()
-
-
 @impl("npu_isa.mmad")
 def mmad(interp: Interpreter, op: npu_isa.MmadOp, args: Results) -> Results:
     core, (m, k, n) = core_of(interp), op.mkn
@@ -146,8 +137,12 @@ def mmad(interp: Interpreter, op: npu_isa.MmadOp, args: Results) -> Results:
     a = core.matrix(Space.L0A, args[1], m, k, element).astype(wide)
     b = core.matrix(Space.L0B, args[2], k, n, element).astype(wide)
     c = core.matrix(Space.L0C, args[0], m, n, wide)
-    from_zero = op.zero is not None or (op.init is not None and args[3])
-    c[...] = a @ b if from_zero else c + a @ b
+    if op.zero is None and (op.init is None or not args[3]):
+        c[...] = c + a @ b
+        return ()
+    c[...] = a @ b
+    if op.bias is not None:
+        c[:m, :n] += core.view(Space.L1, args[-1], (n,), (1,), numpy_dtype(op.bias_element))
     return ()
 
 

@@ -12,7 +12,8 @@
       linalg.yield %s : f32
     }
 
-`linalg.fill` stays, as the init of reductions. `linalg.softmax` becomes four operations (maximum, exponentials, sum, quotient).
+`linalg.fill` stays, as the init of reductions. `linalg.softmax` becomes four operations: maximum, exponentials, sum and
+quotient.
 
 Does not handle: named ops that our dialect lacks (`linalg.pack`, `linalg.unpack`, Winograd transforms).
 """

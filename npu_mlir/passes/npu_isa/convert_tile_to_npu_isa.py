@@ -93,8 +93,8 @@ def _lower_op(ctx: KernelContext, op: Operation, accumulators: cube.Accumulators
             cube.check_fill(op)
         case FillOp():
             vector.lower_fill(ctx, op)
-        case GenericOp() if cube.in_accumulator(op) and cube.is_start(op):
-            cube.lower_start(ctx, op)
+        case GenericOp() if cube.is_start(op):
+            cube.check_start(op)
         case GenericOp() if cube.in_accumulator(op):
             cube.lower_contraction(ctx, op, accumulators)
         case GenericOp():

@@ -101,8 +101,7 @@ def _pipe(op: Operation) -> Pipe:
         case tile.StoreOp():
             return Pipe.FIX if space_of(op.value.type) is Space.L0C else Pipe.MTE3
         case linalg.GenericOp() | linalg.FillOp():
-            cube = space_of(op.outputs[0].type) is Space.L0C and space_of(op.inputs[0].type) is not Space.UB
-            return Pipe.M if cube else Pipe.V
+            return Pipe.M if space_of(op.outputs[0].type) is Space.L0C else Pipe.V
         case _:
             return Pipe.S
 

@@ -83,7 +83,7 @@ def _only_user(value: SSAValue) -> linalg.GenericOp | None:
     uses = list(value.uses)
     if len(uses) != 1 or not isinstance(uses[0].operation, linalg.GenericOp):
         return None
-    user = cast("linalg.GenericOp", uses[0].operation)
+    user = uses[0].operation
     owner = cast("Operation", value.owner)
     maps = maps_of(user)
     plain = len(maps) == 2 and maps[0] == maps[1] and not any(is_reduction(user))

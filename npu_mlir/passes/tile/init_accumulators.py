@@ -1,7 +1,7 @@
 """Start a matrix product from its bias instead of adding the bias to its result.
 
-A broadcast of a row from UB to L0C costs the vector unit an eighth of adding the row to the f32 result in UB, and
-leaves nothing between the product and what the fixpipe can do (see `tile-fold-fixpipe`).
+The cube reads the row of the bias from L1 when it starts an accumulator. That saves the vector unit a pass over the f32
+result, and leaves nothing between the product and what the fixpipe can do (see `tile-fold-fixpipe`).
 
 Before (in a kernel):
 
@@ -14,8 +14,7 @@ After:
     %c = linalg.generic ins(%a, %w) outs(%b)
     %d = linalg.generic [(m, n)] ins(%c) { arith.maximumf %c, 0.0 }
 
-Leaves alone: products whose result is read elsewhere as well, biases along the rows of the accumulator, and targets
-without a path from UB to L0C.
+Leaves alone: products whose result is read elsewhere as well, and biases along the rows of the accumulator.
 Changes values: by the order of a sum.
 """
 
@@ -36,9 +35,13 @@ from xdsl.passes import ModulePass
 from npu_mlir.analysis.affine_maps import projection
 from npu_mlir.analysis.dims import contraction_roles
 from npu_mlir.dialects import tile
-from npu_mlir.passes.tile.compute import CASTS, describe, maps_of, target_of
+from npu_mlir.passes.tile.compute import describe, maps_of
 
 Tensor = TensorType[Attribute]
+
+
+_WIDENING = (arith.ExtFOp, arith.ExtSIOp)
+"""Casts that the cube does on the bias that it reads."""
 
 
 class InitAccumulators(ModulePass):
@@ -47,8 +50,6 @@ class InitAccumulators(ModulePass):
     name = "tile-init-accumulators"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if "ub_l0c" not in target_of(op).rates:
-            return
         for kernel in op.ops:
             if isinstance(kernel, tile.KernelOp):
                 _start_from_biases(kernel)
@@ -91,7 +92,7 @@ def _find_bias(product: linalg.GenericOp) -> _Bias | None:
     uses = list(product.results[0].uses)
     if len(uses) != 1 or not isinstance(uses[0].operation, linalg.GenericOp):
         return None
-    user = cast("linalg.GenericOp", uses[0].operation)
+    user = uses[0].operation
     if uses[0].index >= len(user.inputs):
         return None
     args = user.body.block.args
@@ -100,7 +101,7 @@ def _find_bias(product: linalg.GenericOp) -> _Bias | None:
         return None
     addition = reads[0].operation
     source = addition.operands[1 - reads[0].index]
-    cast_ = source.owner if isinstance(source.owner, CASTS) and len(list(source.uses)) == 1 else None
+    cast_ = source.owner if isinstance(source.owner, _WIDENING) and len(list(source.uses)) == 1 else None
     arg = cast_.operands[0] if cast_ is not None else source
     if (
         not isinstance(arg, BlockArgument)

@@ -33,8 +33,8 @@ from npu_mlir.passes.npu_isa.tile_lowering.context import KernelContext, constan
 
 
 def is_start(op: GenericOp) -> bool:
-    """Whether an operation broadcasts a row from UB to an accumulator."""
-    return len(op.inputs) == 1 and space_of(op.inputs[0].type) is Space.UB
+    """Whether an operation broadcasts a row from L1 to an accumulator: its contraction starts from a bias."""
+    return in_accumulator(op) and len(op.inputs) == 1
 
 
 def in_accumulator(op: GenericOp | FillOp) -> bool:
@@ -52,14 +52,16 @@ class Accumulators:
             match op:
                 case FillOp() if in_accumulator(op):
                     self._add_fill(op)
-                case GenericOp() if in_accumulator(op) and not is_start(op):
+                case GenericOp() if is_start(op):
+                    self._add_fill(op)
+                case GenericOp() if in_accumulator(op):
                     self._add_contraction(op)
                 case _:
                     pass
         for fill in self._open.values():
             raise _useless_fill(fill)
 
-    def _add_fill(self, op: FillOp) -> None:
+    def _add_fill(self, op: FillOp | GenericOp) -> None:
         buffer = _whole(op.outputs[0])
         if buffer in self._open:
             raise _useless_fill(self._open[buffer])
@@ -69,6 +71,11 @@ class Accumulators:
         fill = self._open.pop(_whole(op.outputs[0]), None)
         if fill is not None:
             self._fill[op] = fill
+
+    def bias(self, op: Operation) -> SSAValue | None:
+        """The row that a contraction starts from; None if it starts from zero or its accumulator."""
+        fill = self._fill.get(op)
+        return fill.inputs[0] if isinstance(fill, GenericOp) else None
 
     def loops_since_fill(self, op: Operation) -> list[scf.ForOp] | None:
         """The loops around a contraction that its accumulator's fill is outside of; None if no fill precedes it."""
@@ -88,6 +95,12 @@ class Accumulators:
         return loops[::-1]
 
 
+def row_dims(value: SSAValue) -> int:
+    """How many leading dims of an accumulator are its rows."""
+    alloc = _whole(value).owner
+    return alloc.rows.value.data if isinstance(alloc, tile.AllocOp) and alloc.rows is not None else 1
+
+
 def _whole(value: SSAValue) -> SSAValue:
     return value.owner.buffer if isinstance(value.owner, tile.SlotOp) else value
 
@@ -104,19 +117,17 @@ def check_fill(op: FillOp) -> None:
         raise UserError("an accumulator in L0C can only start from the constant zero", loc=op)
 
 
-def lower_start(ctx: KernelContext, op: GenericOp) -> None:
-    """Lower the broadcast of a row to an accumulator."""
-    row, acc = ctx.buffer(op.inputs[0]), ctx.buffer(op.outputs[0])
-    rows, columns = prod(acc.shape[: acc.rows]), prod(acc.shape[acc.rows :])
+def check_start(op: GenericOp) -> None:
+    """Accept only copies of one row, as long as the accumulator's."""
+    acc, row = _shape(op.outputs[0]), prod(_shape(op.inputs[0]))
     source, dest = (projection(m.data) for m in op.indexing_maps)
     terminator = op.body.block.last_op
-    copies = terminator is not None and terminator.operands[0] is op.body.block.args[0]
-    varies = {d for d, n in zip(dest or (), acc.shape[: acc.rows], strict=False) if n > 1}
-    if source is None or dest is None or not copies or varies & set(source):
+    block = op.body.block
+    copies = terminator is not None and _narrow(terminator.operands[0], block) is block.args[0]
+    rows = row_dims(op.outputs[0])
+    varies = {d for d, n in zip(dest or (), acc[:rows], strict=False) if n > 1}
+    if source is None or dest is None or not copies or varies & set(source) or row != prod(acc[rows:]):
         raise UserError("an accumulator in L0C can only start from copies of one row", loc=op)
-    if prod(row.shape) != columns:
-        raise UserError(f"a row of {prod(row.shape)} elements for {columns} columns", loc=op)
-    ctx.emit(npu_isa.InitL0COp(row.address, acc.address, rows, columns, acc.element))
 
 
 def lower_contraction(ctx: KernelContext, op: GenericOp, accumulators: Accumulators) -> None:
@@ -132,7 +143,10 @@ def lower_contraction(ctx: KernelContext, op: GenericOp, accumulators: Accumulat
     if loops is not None:
         init = _first_iteration(ctx, loops)
         zero = UnitAttr() if init is None else None
-    ctx.emit(npu_isa.MmadOp(c.address, a.address, b.address, sizes, a.element, c.element, init, zero))
+    row = accumulators.bias(op)
+    bias = ctx.buffer(row) if row is not None else None
+    start = (bias.address, bias.element) if bias is not None else (None, None)
+    ctx.emit(npu_isa.MmadOp(c.address, a.address, b.address, sizes, a.element, c.element, init, zero, *start))
 
 
 def _matrix_sizes(op: GenericOp) -> tuple[int, int, int]:

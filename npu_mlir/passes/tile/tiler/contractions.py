@@ -10,7 +10,7 @@ from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, affine_expression, linear_map
@@ -67,36 +67,25 @@ class ContractionTiler(OperandTiler):
         """The accumulators, each row of them a copy of the row that `broadcast` reads."""
         of = self.classes.of[broadcast.key]
         exprs = broadcast.maps[0]
-        dims = [of[d] for e in exprs for d in e.dims()]
-        row = self.memo((broadcast.key, "row"), set(dims), lambda: self._cast_row(broadcast))
+        row = self.operand(broadcast, 0, Space.L1)[0]
         loops = [*roles.m, *roles.n]
         identity = AffineMap.identity(len(loops))
         picked = tuple(
             identity.results[loops.index(of[e.dims()[0]])] if e.dims() else AffineConstantExpr(0)
             for e in exprs
         )
-        copy = _elementwise([], cast("Tensor", row.type).element_type)
+        body = Block(arg_types=[cast("Tensor", v.type).element_type for v in (row, acc)])
+        value = body.args[0]
+        for inner in body_ops(cast("linalg.GenericOp", broadcast.key)):
+            copy = inner.clone()
+            copy.operands[0] = value
+            body.add_op(copy)
+            value = copy.results[0]
+        body.add_op(linalg.YieldOp(value))
         maps = [AffineMapAttr(AffineMap(len(loops), 0, picked)), AffineMapAttr(identity)]
-        new = linalg.GenericOp([row], [acc], Region(copy), maps, [_ITERATORS[0]] * len(loops), [acc.type])
+        new = linalg.GenericOp([row], [acc], Region(body), maps, [_ITERATORS[0]] * len(loops), [acc.type])
         self.here.emit(new)
         return new.results[0]
-
-    def _cast_row(self, broadcast: Compute) -> SSAValue:
-        """The row that a broadcast reads, in UB, in the type of its result."""
-        row = self.operand(broadcast, 0)[0]
-        for inner in body_ops(cast("linalg.GenericOp", broadcast.key)):
-            type_ = cast("Tensor", row.type)
-            empty = tensor.EmptyOp([], place(type_.get_shape(), inner.results[0].type, Space.UB))
-            self.here.emit(empty)
-            identity = AffineMapAttr(AffineMap.identity(len(type_.get_shape())))
-            body = _elementwise([inner], type_.element_type)
-            kinds = [_ITERATORS[0]] * len(type_.get_shape())
-            new = linalg.GenericOp(
-                [row], [empty.tensor], Region(body), [identity] * 2, kinds, [empty.tensor.type]
-            )
-            self.here.emit(new)
-            row = new.results[0]
-        return row
 
     def fill(self, fill: linalg.FillOp, value: SSAValue) -> SSAValue:
         constant = cast("arith.ConstantOp", fill.inputs[0].owner).clone()
@@ -227,20 +216,6 @@ _ITERATORS = (
     IteratorTypeAttr(IteratorType.PARALLEL),
     IteratorTypeAttr(IteratorType.REDUCTION),
 )
-
-
-def _elementwise(ops: Sequence[Operation], element: Attribute) -> Block:
-    """A body that applies operations of one operand one after the other."""
-    result = ops[-1].results[0].type if ops else element
-    block = Block(arg_types=[element, result])
-    value: SSAValue = block.args[0]
-    for op in ops:
-        copy = op.clone()
-        copy.operands[0] = value
-        block.add_op(copy)
-        value = copy.results[0]
-    block.add_op(linalg.YieldOp(value))
-    return block
 
 
 def _swap_inputs(block: Block) -> None:

@@ -33,14 +33,18 @@ npu_isa.mmad %a, %b -> %c over [16, 16] : f16 -> f32
 
 // -----
 
-// CHECK: error: expected [rows, columns]
-%u = npu_isa.buffer 1 x 4096 at 0 : !npu_isa.addr<ub>
+// CHECK: a bias is only read by an npu_isa.mmad with 'init' or 'zero'
+%a = npu_isa.buffer 1 x 4096 at 0 : !npu_isa.addr<l0a>
+%b = npu_isa.buffer 1 x 4096 at 0 : !npu_isa.addr<l0b>
 %c = npu_isa.buffer 1 x 4096 at 0 : !npu_isa.addr<l0c>
-npu_isa.init_l0c %u -> %c over [16] : f32
+%r = npu_isa.buffer 1 x 64 at 0 : !npu_isa.addr<l1>
+npu_isa.mmad %a, %b -> %c over [16, 16, 16] bias %r : f16, f32 -> f32
 
 // -----
 
-// CHECK: 'npu_isa.init_l0c' op a matrix of 0 x 16 elements
-%u = npu_isa.buffer 1 x 4096 at 0 : !npu_isa.addr<ub>
+// CHECK: 'npu_isa.mmad' op {{.*}}bias
+%a = npu_isa.buffer 1 x 4096 at 0 : !npu_isa.addr<l0a>
+%b = npu_isa.buffer 1 x 4096 at 0 : !npu_isa.addr<l0b>
 %c = npu_isa.buffer 1 x 4096 at 0 : !npu_isa.addr<l0c>
-npu_isa.init_l0c %u -> %c over [0, 16] : f32
+%i = arith.constant true
+"npu_isa.mmad"(%c, %a, %b, %i, %a) <{m = 16 : i64, k = 16 : i64, n = 16 : i64, element = f16, accumulator = f32, bias_element = f32, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}> : (!npu_isa.addr<l0c>, !npu_isa.addr<l0a>, !npu_isa.addr<l0b>, i1, !npu_isa.addr<l0a>) -> ()

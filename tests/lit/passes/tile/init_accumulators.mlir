@@ -22,8 +22,8 @@ builtin.module attributes {npu.target = "toy"} {
 // CHECK-NOT:     arith.addf
 // CHECK:         arith.maximumf
 // ISA-LABEL:   tile.kernel @bias(
-// ISA:           npu_isa.init_l0c
-// ISA:           npu_isa.mmad {{.*}}over [{{.*}}] : f32 -> f32
+// ISA:           npu_isa.load_l1 %bias
+// ISA:           npu_isa.mmad {{.*}} bias {{.*}} : f32, f32 -> f32
 // ISA:           npu_isa.fixpipe_ub {{.*}} relu : f32
 // ISA-NOT:       npu_isa.vbinary
 // ISA:           tile.return
@@ -61,7 +61,7 @@ tile.kernel @bias(%x: memref<8x6xf32, #gm>, %w: memref<6x4xf32, #gm>, %bias: mem
 // CHECK:         arith.addf
 // CHECK:         arith.addf
 // ISA-LABEL:   tile.kernel @rows(
-// ISA-NOT:       npu_isa.init_l0c
+// ISA-NOT:       bias %
 // ISA:           npu_isa.vbinary add
 tile.kernel @rows(%x: memref<8x6xf32, #gm>, %w: memref<6x4xf32, #gm>, %bias: memref<8xf32, #gm>, %y: memref<8x4xf32, #gm>) {
   %0 = tile.load %x[] map #id : memref<8x6xf32, #gm> -> tensor<8x6xf32>

@@ -1,0 +1,398 @@
+"""linalg-normalize: bring linalg and tensor ops, whoever made them, into the form that kernels are made from.
+
+    %0 = tensor.concat dim(0) %x, %y : (tensor<2x8xf32>, tensor<3x8xf32>) -> tensor<5x8xf32>
+  becomes
+    %a = tensor.pad %x low[0, 0] high[3, 0] { -0.0 } : tensor<2x8xf32> to tensor<5x8xf32>
+    %b = tensor.pad %y low[2, 0] high[0, 0] { -0.0 } : tensor<3x8xf32> to tensor<5x8xf32>
+    %0 = linalg.generic ... ins(%a, %b) ... { addf }          // exact: x + -0.0 is x for every x
+
+since a pad costs nothing: the load of a tile does it. Afterwards
+
+- joined tensors (`tensor.concat`, `tensor.insert_slice`) are sums of padded pieces;
+- pads, slices and fills feed generics only; elsewhere a generic copies them;
+- a slice keeps the rank of its source, and a `tensor.collapse_shape` drops dims;
+- `tensor.splat` is a fill, `tensor.cast` to the same shape is gone, arith and math ops on tensors are generics;
+- a generic has one result, tensors as inputs (scalar constants move into its body), and reads its init only if its
+  body does.
+
+Does not handle: dynamic shapes; slices that are inserted with strides; scalars that are not constants; generics whose
+results depend on each other's inits. The first and the last two are reported by `tile-form-kernels`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import AnyFloat, DenseArrayBase, ModuleOp, StringAttr, TensorType, i1
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.dialects.linalg.ops import FillOp, GenericOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from npu_mlir.diagnostics import UserError
+from npu_mlir.passes.dce import erase_dead_ops
+from npu_mlir.passes.linalg.generics import (
+    LOCATION,
+    Body,
+    Builder,
+    Shape,
+    element_of,
+    ints,
+    segments,
+    shape_of,
+    tensor_type,
+)
+
+_SOURCES = (tensor.PadOp, tensor.ExtractSliceOp, FillOp)
+"""Ops that only generics may read: a kernel takes them in."""
+
+
+class Normalize(ModulePass):
+    """Bring linalg and tensor ops into the form that kernels are made from."""
+
+    name = "linalg-normalize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for rewrite in (_rewrite_tensor_op, _rewrite_generic, _copy_for_others):
+            for inner in [
+                o for o in op.walk() if o.name.startswith(("linalg.", "tensor.", "arith.", "math."))
+            ]:
+                if inner.parent is not None and _is_static(inner):
+                    rewrite(inner)
+        erase_dead_ops(op)
+
+
+def _is_static(op: Operation) -> bool:
+    """Whether all operands and results are tensors of static shape or scalars."""
+    types = [value.type for value in (*op.operands, *op.results)]
+    return all(min(type_.get_shape(), default=0) >= 0 for type_ in types if isinstance(type_, TensorType))
+
+
+def _replace(op: Operation, build: Callable[[Builder], SSAValue]) -> None:
+    """Replace the only result of `op` by what `build` makes."""
+    builder = Builder(op.attributes.get(LOCATION))
+    result = build(builder)
+    block = cast("Block", op.parent)
+    for new in builder.ops:
+        new.location = op.location
+    block.insert_ops_before(builder.ops, op)
+    op.results[0].replace_all_uses_with(result)
+    block.erase_op(op)
+
+
+# ---- tensor ops ------------------------------------------------------------------------------------------------------
+
+
+def _rewrite_tensor_op(op: Operation) -> None:
+    if isinstance(op, tensor.ConcatOp):
+        _replace(op, lambda b: _concat(b, op))
+    elif isinstance(op, tensor.InsertSliceOp):
+        if not _is_inner_insert(op):
+            _replace(op, lambda b: _inserted(b, op))
+    elif isinstance(op, tensor.SplatOp):
+        _replace(op, lambda b: b.fill_with(op.input, shape_of(op.result)))
+    elif isinstance(op, tensor.CastOp):
+        if op.source.type == op.dest.type:
+            _replace(op, lambda b: op.source)
+    elif isinstance(op, tensor.ExtractSliceOp):
+        rank = len(shape_of(op.source))
+        if len(shape_of(op.result)) != rank:
+            _replace(op, lambda b: _slice_then_collapse(b, op))
+    elif op.name.startswith(("arith.", "math.")) and not isinstance(op, arith.ConstantOp):
+        if isinstance(op.results[0].type, TensorType):
+            _replace(op, lambda b: _mapped(b, op))
+
+
+def _mapped(b: Builder, op: Operation) -> SSAValue:
+    """An operation on tensors as a generic with the same operation on scalars."""
+    shape, element = shape_of(op.results[0]), element_of(op.results[0])
+
+    def apply(body: Body, *values: SSAValue) -> SSAValue:
+        scalar = type(op).create(operands=values, result_types=[element], properties=op.properties)
+        return body.append(scalar)
+
+    inputs = list(op.operands)
+    # A selection between tensors by one condition reads the condition at every position.
+    maps = [range(len(shape)) if isinstance(value.type, TensorType) else () for value in inputs]
+    return b.map(inputs, maps, shape, element, apply)
+
+
+def _slice_then_collapse(b: Builder, op: tensor.ExtractSliceOp) -> SSAValue:
+    sizes = tuple(op.static_sizes.iter_values())
+    full = op.clone()
+    new = tensor.ExtractSliceOp.create(
+        operands=list(op.operands),
+        result_types=[tensor_type(element_of(op.result), sizes)],
+        properties=full.properties,
+    )
+    return b.reshape(b.add(new), shape_of(op.result))
+
+
+@dataclass(frozen=True)
+class _Box:
+    """Where a piece of a tensor lies."""
+
+    offsets: Shape
+    sizes: Shape
+
+    def overlaps(self, other: _Box) -> bool:
+        """Whether an element belongs to both."""
+        sides = zip(self.offsets, self.sizes, other.offsets, other.sizes, strict=True)
+        return all(a < c + m and c < a + n for a, n, c, m in sides)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A tensor and where it goes."""
+
+    value: SSAValue
+    offsets: Shape
+
+    @property
+    def ranges(self) -> list[tuple[int, int]]:
+        """First index and end along each dim."""
+        return [(o, o + size) for o, size in zip(self.offsets, shape_of(self.value), strict=True)]
+
+
+def _concat(b: Builder, op: tensor.ConcatOp) -> SSAValue:
+    axis, rank, offset = op.dim.value.data, len(shape_of(op.result)), 0
+    pieces: list[_Piece] = []
+    for value in op.inputs:
+        pieces.append(_Piece(value, tuple(offset if d == axis else 0 for d in range(rank))))
+        offset += shape_of(value)[axis]
+    return _join(b, pieces, shape_of(op.result))
+
+
+def _is_inner_insert(op: tensor.InsertSliceOp) -> bool:
+    """Whether another insertion goes on from this one, which then takes it in."""
+    uses = list(op.result.uses)
+    if len(uses) != 1:
+        return False
+    user = uses[0].operation
+    return isinstance(user, tensor.InsertSliceOp) and user.dest is op.result and _chain(user) is not None
+
+
+def _chain(op: tensor.InsertSliceOp) -> list[tensor.InsertSliceOp] | None:
+    """The insertions, each used by the next alone, from an empty tensor to `op`; their boxes are disjoint."""
+    ops = [op]
+    while isinstance(owner := ops[-1].dest.owner, tensor.InsertSliceOp):
+        if owner.result.uses.get_length() != 1:
+            return None
+        ops.append(owner)
+    if not isinstance(ops[-1].dest.owner, tensor.EmptyOp):
+        return None
+    boxes = [_Box(_numbers(o.static_offsets), _numbers(o.static_sizes)) for o in ops]
+    disjoint = not any(boxes[i].overlaps(boxes[j]) for i in range(len(boxes)) for j in range(i))
+    return list(reversed(ops)) if disjoint and all(map(_is_plain, ops)) else None
+
+
+def _numbers(attr: DenseArrayBase[Any]) -> Shape:
+    return tuple(int(n) for n in attr.get_values())
+
+
+def _is_plain(op: tensor.InsertSliceOp) -> bool:
+    """Whether a slice is inserted at a static place, without gaps."""
+    return not (op.offsets or op.sizes or op.strides) and set(_numbers(op.static_strides)) <= {1}
+
+
+def _inserted(b: Builder, op: tensor.InsertSliceOp) -> SSAValue:
+    shape = shape_of(op.result)
+    chain = _chain(op)
+    if chain is not None:
+        return _join(b, [_inserted_piece(b, o) for o in chain], shape)
+    if not _is_plain(op):
+        raise UserError("a slice inserted with strides or at dynamic offsets has no lowering", loc=op)
+    piece = _inserted_piece(b, op)
+    return _join(b, [piece, *_surroundings(b, op.dest, piece)], shape)
+
+
+def _inserted_piece(b: Builder, op: tensor.InsertSliceOp) -> _Piece:
+    return _Piece(b.reshape(op.source, _numbers(op.static_sizes)), _numbers(op.static_offsets))
+
+
+def _surroundings(b: Builder, dest: SSAValue, hole: _Piece) -> list[_Piece]:
+    """What of `dest` lies around a hole: for each dim the parts before and behind it, as wide as the hole in the
+    dims before and whole in those after."""
+    shape, pieces = shape_of(dest), list[_Piece]()
+    for axis in range(len(shape)):
+        start, end = hole.ranges[axis]
+        for first, last in ((0, start), (end, shape[axis])):
+            if first < last:
+                ranges = [*hole.ranges[:axis], (first, last), *((0, n) for n in shape[axis + 1 :])]
+                pieces.append(_Piece(_slice(b, dest, ranges), tuple(low for low, _ in ranges)))
+    return pieces
+
+
+def _slice(b: Builder, value: SSAValue, ranges: Sequence[tuple[int, int]]) -> SSAValue:
+    sizes = tuple(high - low for low, high in ranges)
+    op = tensor.ExtractSliceOp.create(
+        operands=[value],
+        result_types=[tensor_type(element_of(value), sizes)],
+        properties={
+            "static_offsets": ints(tuple(low for low, _ in ranges)),
+            "static_sizes": ints(sizes),
+            "static_strides": ints((1,) * len(sizes)),
+            "operandSegmentSizes": segments(1, 0, 0, 0),
+        },
+    )
+    return b.add(op)
+
+
+def _join(b: Builder, pieces: Sequence[_Piece], shape: Shape) -> SSAValue:
+    """The tensor that consists of these pieces."""
+    element = element_of(pieces[0].value)
+    nothing = -0.0 if isinstance(element, AnyFloat) else 0
+    padded = [
+        b.pad(
+            piece.value,
+            piece.offsets,
+            [n - end for n, (_, end) in zip(shape, piece.ranges, strict=True)],
+            nothing,
+        )
+        for piece in pieces
+        if math.prod(shape_of(piece.value))
+    ]
+    if len(padded) == 1:
+        return padded[0]
+
+    def total(body: Body, *values: SSAValue) -> SSAValue:
+        result = values[0]
+        for value in values[1:]:
+            result = body.apply("or" if element == i1 else "add", result, value)
+        return result
+
+    return b.map(padded, [range(len(shape))] * len(padded), shape, element, total)
+
+
+# ---- generics --------------------------------------------------------------------------------------------------------
+
+
+def _rewrite_generic(op: Operation) -> None:
+    if not isinstance(op, GenericOp) or not op.res:
+        return
+    if len(op.outputs) > 1:
+        for part in _split(op):
+            _rewrite_generic(part)
+        return
+    if any(not isinstance(value.type, TensorType) for value in op.inputs):
+        op = _sink_scalars(op)
+    _drop_unread_init(op)
+
+
+def _split(op: GenericOp) -> list[GenericOp]:
+    """A generic for each result, with the whole body; what it does not need is dead there."""
+    count, inputs = len(op.outputs), list(op.inputs)
+    parts: list[GenericOp] = []
+    for k in range(count):
+        block = op.body.clone().detach_block(0)
+        yielded = cast("Operation", block.last_op)
+        yielded.operands = [yielded.operands[k]]
+        _erase_dead(block)
+        for other in reversed(range(count)):
+            argument = block.args[len(inputs) + other]
+            if other != k:
+                if any(argument.uses):
+                    raise UserError("the results of a linalg.generic depend on each other's inits", loc=op)
+                block.erase_arg(argument)
+        maps, kinds = list(op.indexing_maps.data), op.iterator_types
+        part = GenericOp(
+            inputs, [op.outputs[k]], Region(block), [*maps[: len(inputs)], maps[len(inputs) + k]], kinds.data,
+            [op.results[k].type],
+        )  # fmt: skip
+        part.attributes.update(op.attributes)
+        part.location = op.location
+        cast("Block", op.parent).insert_op_before(part, op)
+        op.results[k].replace_all_uses_with(part.results[0])
+        parts.append(part)
+    cast("Block", op.parent).erase_op(op)
+    return parts
+
+
+def _erase_dead(block: Block) -> None:
+    for inner in reversed(list(block.ops)):
+        if inner.results and not any(any(result.uses) for result in inner.results):
+            block.erase_op(inner)
+
+
+def _sink_scalars(op: GenericOp) -> GenericOp:
+    """Move scalar inputs that are constants into the body."""
+    block, kept = op.body.block, list[int]()
+    for i, value in reversed(list(enumerate(op.inputs))):
+        if isinstance(value.type, TensorType):
+            kept.insert(0, i)
+            continue
+        if not isinstance(value.owner, arith.ConstantOp):
+            raise UserError(f"the scalar input %{i} of a linalg op has to be a constant", loc=op)
+        constant = value.owner.clone()
+        block.insert_op_before(constant, cast("Operation", block.first_op))
+        block.args[i].replace_all_uses_with(constant.results[0])
+        block.erase_arg(block.args[i])
+    maps = op.indexing_maps.data
+    body = op.body.detach_block(0)
+    new = GenericOp(
+        [op.inputs[i] for i in kept], list(op.outputs), Region(body),
+        [*(maps[i] for i in kept), maps[-1]], op.iterator_types.data, [r.type for r in op.results],
+    )  # fmt: skip
+    new.attributes.update(op.attributes)
+    new.location = op.location
+    parent = cast("Block", op.parent)
+    parent.insert_op_before(new, op)
+    op.results[0].replace_all_uses_with(new.results[0])
+    parent.erase_op(op)
+    return new
+
+
+def _drop_unread_init(op: GenericOp) -> None:
+    """Start from an empty tensor of its own where the body does not read the init."""
+    init = op.outputs[0]
+    is_parallel = all(kind.data is IteratorType.PARALLEL for kind in op.iterator_types.data)
+    if isinstance(init.owner, tensor.EmptyOp) or not is_parallel or any(op.body.block.args[-1].uses):
+        return
+    empty = tensor.EmptyOp.create(result_types=[init.type])
+    empty.location = op.location
+    cast("Block", op.parent).insert_op_before(empty, op)
+    op.operands[len(op.operands) - 1] = empty.results[0]
+
+
+# ---- pads, slices and fills that others read -------------------------------------------------------------------------
+
+
+def _copy_for_others(op: Operation) -> None:
+    if not isinstance(op, _SOURCES) or not op.results:
+        return
+    result = op.results[0]
+    others = [use for use in result.uses if not _takes_in(use.operation, use.index, op)]
+    if not others:
+        return
+    builder = Builder(cast("StringAttr | None", op.attributes.get(LOCATION)))
+    copy = _copy(builder, op, result)
+    for new in builder.ops:
+        new.location = op.location
+    cast("Block", op.parent).insert_ops_after(builder.ops, op)
+    for use in others:
+        use.operation.operands[use.index] = copy
+
+
+def _takes_in(user: Operation, index: int, op: Operation) -> bool:
+    """Whether a kernel takes `op` in where `user` reads it."""
+    if isinstance(user, GenericOp):
+        is_init = index >= len(user.inputs)
+        return is_init == isinstance(op, FillOp)
+    # A slice can be taken of a slice or of a pad, since elements outside stay outside.
+    return isinstance(user, tensor.ExtractSliceOp) and not isinstance(op, FillOp)
+
+
+def _copy(b: Builder, op: Operation, value: SSAValue) -> SSAValue:
+    shape, element = shape_of(value), element_of(value)
+    if isinstance(op, FillOp):
+        scalar = op.inputs[0]
+        constant = scalar.owner if isinstance(scalar.owner, arith.ConstantOp) else None
+        if constant is None:
+            raise UserError("a tensor is filled with a value that is not a constant", loc=op)
+        return b.map([], [], shape, element, lambda body: body.append(constant.clone()))
+    return b.map([value], [range(len(shape))], shape, element, lambda body, x: x)

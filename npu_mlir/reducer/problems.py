@@ -135,5 +135,6 @@ class ScriptProblem:
             except subprocess.TimeoutExpired:
                 return False
             except OSError as error:
-                raise UserError(f"cannot run '{self._command[0]}': {error.strerror}") from error
+                reason = (error.strerror or str(error)).lower()
+                raise UserError(f"cannot run '{self._command[0]}': {reason}") from error
         return done.returncode == 1

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from npu_mlir.diagnostics import Note, UserError, render
+from npu_mlir.diagnostics import UserError
 from npu_mlir.tools.common import ArgumentParser, run_tool
 
 if TYPE_CHECKING:
@@ -88,10 +88,8 @@ def _problem(args: argparse.Namespace, ctx: Context, module: ModuleOp) -> Proble
     else:
         pipeline = pipeline_to(module, args.lower_to)
     problem = PipelineProblem(ctx, pipeline, module, args.check_equivalence)
-    error = problem.error
-    shown = error if isinstance(error, UserError) else UserError(f"{type(error).__name__}: {error}")
-    print(render(UserError(f"reducing for: {shown.message}", notes=[Note(n.message) for n in shown.notes])),
-          file=sys.stderr)  # fmt: skip
+    message = problem.error.message if isinstance(problem.error, UserError) else repr(problem.error)
+    print(f"reducing for: {message}", file=sys.stderr)
     return problem
 
 

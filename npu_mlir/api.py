@@ -20,7 +20,7 @@ from xdsl.dialects.func import FuncOp
 from npu_mlir.diagnostics import UserError, closest
 from npu_mlir.dialects import make_context
 from npu_mlir.levels import LEVELS, level_of
-from npu_mlir.pipeline import PRECISIONS, make_pipeline, phases_between
+from npu_mlir.pipeline import PRECISIONS, phase_pipeline, phases_between
 from npu_mlir.verification import verify
 
 if TYPE_CHECKING:
@@ -84,20 +84,31 @@ class Program:
 
         from npu_mlir.interpreters import run_function
 
-        return self.named(run_function(self.module, MAIN, self.arrange(inputs)))
+        return self.named(
+            run_function(self.module, _main_of(self.module).sym_name.data, self.arrange(inputs))
+        )
 
     def named(self, outputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         """Outputs in order, by their names."""
         return {output.name: np.asarray(value) for output, value in zip(self.outputs, outputs)}
 
-    def simulate(self, inputs: Mapping[str, np.ndarray] | Sequence[np.ndarray]) -> SimulationResult:
-        """Execute the instructions: outputs in order, cycles and what each kernel took."""
+    def simulate(
+        self, inputs: Mapping[str, np.ndarray] | Sequence[np.ndarray] | None = None, **options: Any
+    ) -> SimulationResult:
+        """Execute the instructions: outputs in order, cycles and what each kernel took.
+
+        Without inputs, time alone: neither data nor weights are needed. The options are those of
+        `npu_mlir.simulator.simulate`: `explain=True` attributes every cycle, `record=True` keeps every instruction.
+        """
         if self.level != "isa":
             raise UserError(f"only instructions can be simulated, this module is at level '{self.level}'")
 
         from npu_mlir.simulator import simulate
 
-        return simulate(self.module, self.arrange(inputs))
+        if inputs is None:
+            return simulate(self.module, values=False, **options)
+        function = _main_of(self.module).sym_name.data
+        return simulate(self.module, self.arrange(inputs), function=function, **options)
 
     def lower(self, level: str, instruments: Sequence[PassInstrument] = ()) -> Program:
         """Run the default pipeline from this program's level to `level`; changes and returns this program."""
@@ -214,10 +225,10 @@ def _lower(
     if start is not None and LEVELS.index(start) > LEVELS.index(end):
         raise UserError(f"a module at level '{start}' cannot be raised to '{end}'")
     for phase in phases_between(start, end):
-        pipeline = make_pipeline(start, phase.level, options)
-        PassManager(pipeline, verify_each=False, instruments=instruments).run(ctx, module)
+        PassManager(phase_pipeline(phase, options), verify_each=False, instruments=instruments).run(
+            ctx, module
+        )
         verify(module)
-        start = phase.level
 
 
 def _check_choice(what: str, value: str, choices: Sequence[str]) -> None:
@@ -233,10 +244,16 @@ def _string(module: ModuleOp, name: str) -> str | None:
 
 
 def _main_of(module: ModuleOp) -> FuncOp:
-    for op in module.body.block.ops:
-        if isinstance(op, FuncOp) and op.sym_name.data == MAIN:
-            return op
-    raise UserError(f"the module has no function '@{MAIN}' to run", loc=module)
+    """The function to run: `@main`, or the only one that has a body."""
+    functions = [op for op in module.body.block.ops if isinstance(op, FuncOp) and not op.is_declaration]
+    for function in functions:
+        if function.sym_name.data == MAIN:
+            return function
+    if len(functions) == 1:
+        return functions[0]
+    names = ", ".join(f"@{function.sym_name.data}" for function in functions)
+    notes = [f"its functions: {names}"] if names else []
+    raise UserError(f"the module has no function '@{MAIN}' to run", loc=module, notes=notes)
 
 
 def _signatures(module: ModuleOp, names_attribute: str) -> list[Signature]:

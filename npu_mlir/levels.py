@@ -38,9 +38,20 @@ def _host_level(op: Operation) -> str:
         dialect = nested.name.partition(".")[0]
         if dialect == "graph" and nested.name != "graph.weight":
             return "graph"
-        if dialect == "linalg" and nested.name != "linalg.yield":
+        if dialect == "linalg" or _computes_tensor(nested, dialect):
             level = "linalg"
     return level
+
+
+_VIEWS = ("tensor.collapse_shape", "tensor.expand_shape", "tensor.empty")
+"""What the host does itself with tensors: the same bytes under another shape."""
+
+
+def _computes_tensor(op: Operation, dialect: str) -> bool:
+    """Whether an op of tensor, arith or math makes a new tensor, for which there has to be a kernel."""
+    if dialect not in ("tensor", "arith", "math") or op.name in ("arith.constant", *_VIEWS):
+        return False
+    return any(isinstance(result.type, TensorType) for result in op.results)
 
 
 def _kernel_level(kernel: Operation) -> str:

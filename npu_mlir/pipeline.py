@@ -47,6 +47,9 @@ PIPELINE: tuple[Phase, ...] = (
         "linalg",
         (
             "convert-graph-to-linalg",
+            # Files of other producers, which may say anything in linalg, go through this phase as well.
+            "linalg-generalize-named-ops",
+            "linalg-normalize",
             "linalg-fold-unit-reshapes",
             "linalg-expand-math",
             "linalg-fuse-elementwise",
@@ -57,8 +60,6 @@ PIPELINE: tuple[Phase, ...] = (
     Phase(
         "tile",
         (
-            # Files of other producers enter here; ours have no named ops left.
-            "linalg-generalize-named-ops",
             "tile-form-kernels",
             "tile-init-accumulators",
             # On whole kernels: what they have to do does not depend on how they are tiled.
@@ -83,19 +84,28 @@ def pipeline_text(start: str | None, end: str, options: dict[str, str] | None = 
     >>> pipeline_text("tile", "tile-memref")
     'builtin.module(tile-bufferize,tile-double-buffer,tile-plan-memory)'
     """
-    names = [name for phase in phases_between(start, end) for name in phase.passes]
-    return f"{ROOT_ANCHOR}({','.join(_with_options(name, options or {}) for name in names)})"
+    return _text(phases_between(start, end), options or {})
 
 
 def phases_between(start: str | None, end: str) -> Sequence[Phase]:
-    """The phases that take a module at the level `start` to the level `end`."""
-    first = 0 if start is None else LEVELS.index(start) + 1
+    """The phases that take a module at the level `start` to the level `end`.
+
+    A module at linalg may come from another producer, so it goes through that phase too.
+    """
+    if start == end:
+        return ()
+    first = 0 if start is None else LEVELS.index(start) + (start != "linalg")
     return PIPELINE[first : LEVELS.index(end) + 1]
 
 
 def make_pipeline(start: str | None, end: str, options: dict[str, str] | None = None) -> Nest:
     """The same pipeline, ready to run."""
     return parse_pipeline(pipeline_text(start, end, options), source="pipeline")
+
+
+def phase_pipeline(phase: Phase, options: dict[str, str] | None = None) -> Nest:
+    """The passes of one phase, ready to run."""
+    return parse_pipeline(_text([phase], options or {}), source="pipeline")
 
 
 def pipeline_to(module: ModuleOp, level: str, what: str = "--lower-to") -> Nest:
@@ -106,6 +116,11 @@ def pipeline_to(module: ModuleOp, level: str, what: str = "--lower-to") -> Nest:
     if LEVELS.index(start) > LEVELS.index(level):
         raise UserError(f"{what}: the module is at level '{start}', which comes after '{level}'")
     return make_pipeline(start, level)
+
+
+def _text(phases: Sequence[Phase], options: dict[str, str]) -> str:
+    names = [_with_options(name, options) for phase in phases for name in phase.passes]
+    return f"{ROOT_ANCHOR}({','.join(names)})"
 
 
 def _with_options(name: str, options: dict[str, str]) -> str:

@@ -4,7 +4,7 @@
     "n y+p x+q c, p q c f -> n y x f"       conv_2d_nhwc_hwcf: y and x slide, p and q are the window
 
 A term `y+p` stands for `y * stride + p * dilation`; the n-th such term has the n-th stride and dilation. Dims that the
-result lacks are reduced.
+result lacks are reduced. The loops stand in the order of the result and then of the second operand, or behind a `|`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CONTRACTIONS = {
     "batch_matvec": "b m k, b k -> b m",
     "batch_vecmat": "b k, b k n -> b n",
     "dot": "k, k -> ",
-    "batch_reduce_matmul": "b m k, b k n -> m n",
+    "batch_reduce_matmul": "b m k, b k n -> m n | b m n k",
     "mmt4d": "M K m k, N K n k -> M N m n",
     "batch_mmt4d": "b M K m k, b N K n k -> b M N m n",
     "quantized_matmul": "m k, k n, , -> m n",
@@ -79,11 +79,11 @@ class Layout:
 
 
 def _parse(text: str) -> Layout:
+    text, _, order = text.partition(" | ")
     inputs, _, result = text.partition(" -> ")
     operands = [part.replace("+", "").split() for part in [*inputs.split(","), result]]
-    loops = dict.fromkeys("".join(operands[-1]))
-    # The reductions stand in the order of the window or the second factor.
-    for terms in [*operands[1:2], *operands]:
+    loops = dict.fromkeys(order.replace(" ", ""))
+    for terms in [operands[-1], *operands[1:2], *operands]:
         loops |= dict.fromkeys("".join(terms))
     return Layout(tuple(tuple(terms) for terms in operands), "".join(loops))
 

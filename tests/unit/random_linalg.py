@@ -142,6 +142,19 @@ class Maker:
         fitting = [v for v in self.values if v.type == tensor_type(element, shape)]
         return self.choice(fitting) if fitting and self.maybe() else self.input(shape, element)
 
+    def part(self, shape: Shape, element: Attribute) -> SSAValue:
+        """A value of exactly this type, perhaps a slice of a larger one."""
+        if not shape or not self.maybe(4):
+            return self.other(shape, element)
+        strides = [self.number(1, 2) for _ in shape]
+        offsets = [self.number(0, 2) for _ in shape]
+        ends = [self.number(0, 3) for _ in shape]
+        whole = tuple(
+            o + (n - 1) * s + 1 + e for o, n, s, e in zip(offsets, shape, strides, ends, strict=True)
+        )
+        value = self.input(whole, element)
+        return self.alias(self.slice(value, offsets, shape, strides), value)
+
     def record(self, value: SSAValue, stable: bool) -> None:
         self.values.append(value)
         self.computed.append(value)
@@ -272,7 +285,7 @@ class Maker:
         for _ in range(self.number(0, 2)):
             dims = list(range(rank)) if self.maybe() else self.shuffled(self.subset(range(rank)))
             element = element_of(x) if not self.maybe(4) else self.choice([f32, f16, i32, i1])
-            inputs.append(self.other(tuple(extents[d] for d in dims), element))
+            inputs.append(self.part(tuple(extents[d] for d in dims), element))
             maps.append(dims)
         stable = all(v in self.stable for v in inputs)
         element = (
@@ -324,7 +337,7 @@ class Maker:
         columns = list(range(len(shape), len(extents)))
         rows = [d for d in rest if d not in batch]
         y_map = self.shuffled([*batch, *summed, *columns])
-        y = self.other(tuple(extents[d] for d in y_map), element)
+        y = self.part(tuple(extents[d] for d in y_map), element)
         out = self.shuffled([*batch, *rows, *columns])
         init = self.start(tuple(extents[d] for d in out), i32 if element == i32 else f32)
         operands: tuple[list[SSAValue], list[Map]] = ([x, y], [range(len(shape)), y_map])
@@ -412,7 +425,7 @@ class Maker:
         group_loops = [loops[d] for d in group]
         w_map = self.shuffled([*taps, *(loops[d] for d in summed), *group_loops, *columns])
         out = [0, *outputs, *group_loops, *columns] if nhwc else [0, *group_loops, *columns, *outputs]
-        w = self.other(tuple(extents[d] for d in w_map), element)
+        w = self.part(tuple(extents[d] for d in w_map), element)
         init = self.b.fill(0.0, tuple(extents[d] for d in out), f32)
         reductions = [*(loops[d] for d in summed), *taps]
         result = self.b.generic([x, w], init, [x_map, w_map, out], len(extents), reductions, multiply_add)

@@ -45,7 +45,7 @@ from xdsl.passes import ModulePass
 from npu_mlir.analysis.dims import Compute, Kind, contraction_roles
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
-from npu_mlir.passes.tile.kernel import Kernel, read_kernel
+from npu_mlir.passes.tile.kernel import Kernel, exact_classes, read_kernel
 from npu_mlir.passes.tile.tiler.tiler import Tiler
 
 
@@ -76,7 +76,9 @@ def _check_schedule(kernel: Kernel, sizes: dict[str, tuple[int, ...]]) -> None:
     count = len(classes.classes)
     if len(sizes["tile"]) != count or len(sizes["inner"]) != count:
         raise UserError(f"the schedule must give 'tile' and 'inner' for {count} dimension classes", loc=op)
-    batch = {classes.of[key][d] for key, compute in kernel.computes.items() for d in _batch(compute)}
+    contractions = [compute for compute in kernel.computes.values() if compute.contraction]
+    batch = {classes.of[compute.key][d] for compute in contractions for d in _batch(compute)}
+    exact = {c for compute in contractions for c in exact_classes(kernel, compute)}
     for c, size, inner in zip(classes.classes, sizes["tile"], sizes["inner"], strict=True):
         if not 0 < inner <= size or (size > c.extent and c.kind is Kind.MIXED):
             raise UserError(f"class {c.id}: need 0 < inner <= tile, got {inner} and {size}", loc=op)
@@ -92,6 +94,11 @@ def _check_schedule(kernel: Kernel, sizes: dict[str, tuple[int, ...]]) -> None:
             raise UserError(
                 f"class {c.id} is a batch of matrix products: its tile must be 1, got {size}", loc=op
             )
+        if c.id in exact and c.extent % size:
+            raise UserError(
+                f"class {c.id} is a sum over a part of an operand: its tile has to divide {c.extent}, got {size}",
+                loc=op,
+            )
     looped = {c.id for c in classes.classes if c.kind is Kind.PAR and sizes["tile"][c.id] < c.extent}
     if not looped <= set(sizes["order"]):
         raise UserError(f"the order must name the tiled parallel classes {sorted(looped)}", loc=op)
@@ -99,5 +106,5 @@ def _check_schedule(kernel: Kernel, sizes: dict[str, tuple[int, ...]]) -> None:
 
 def _batch(compute: Compute) -> tuple[int, ...]:
     """The batch dims of a contraction, of which L0 holds one at a time."""
-    roles = contraction_roles(compute) if compute.contraction else None
+    roles = contraction_roles(compute)
     return () if roles is None else roles.batch

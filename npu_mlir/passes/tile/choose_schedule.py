@@ -42,7 +42,7 @@ from npu_mlir.passes.tile.bufferize import bufferize_kernel
 from npu_mlir.passes.tile.compute import body_ops, target_of
 from npu_mlir.passes.tile.double_buffer import double_buffer
 from npu_mlir.passes.tile.fold_fixpipe import fold_fixpipe
-from npu_mlir.passes.tile.kernel import Kernel, read_kernel
+from npu_mlir.passes.tile.kernel import Kernel, exact_classes, read_kernel
 from npu_mlir.passes.tile.plan_memory import Overflow, overflow_error, try_plan
 from npu_mlir.passes.tile.split_compute import split_kernel
 from npu_mlir.targets.target import Target
@@ -257,11 +257,8 @@ def _product(kernel: Kernel, compute: Compute, target: Target) -> Product:
     of, classes = kernel.classes.of[compute.key], kernel.classes.classes
     count = len(compute.extents)
     assert set(of) == set(range(count)), "the classes of the contraction are numbered first"
-    windowed = {of[d] for map_ in compute.maps[:2] for e in map_ if len(e.dims()) > 1 for d in e.dims()}
-    dims = tuple(
-        Dim(classes[c].extent, classes[c].kind is Kind.MIXED, c in windowed and classes[c].kind is Kind.RED)
-        for c in range(count)
-    )
+    exact = exact_classes(kernel, compute)
+    dims = tuple(Dim(classes[c].extent, classes[c].kind is Kind.MIXED, c in exact) for c in range(count))
     position = {c: d for d, c in enumerate(of)}
     maps = [
         tuple(e._replace(coefficients=tuple(e.coefficients[position[c]] for c in range(count))) for e in map_)

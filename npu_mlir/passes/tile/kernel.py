@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TensorType
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
+from npu_mlir.analysis.affine_maps import linear_map
 from npu_mlir.analysis.dims import Classes, Compute, dim_classes
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
@@ -37,3 +40,31 @@ def read_kernel(op: tile.KernelOp) -> Kernel:
         if not isinstance(store.value.owner, linalg.GenericOp):
             raise UserError("a kernel stores results of linalg.generic only", loc=store)
     return Kernel(op, computes, classes, stores)
+
+
+def exact_classes(kernel: Kernel, contraction: Compute) -> set[int]:
+    """The summed classes whose chunks have to divide them, since what a load reads beyond their end is not zero: the
+    neighbours of a slice, of a window, or padding with another value."""
+    of = kernel.classes.of[contraction.key]
+    exact: set[int] = set()
+    for value, map_ in zip(cast("linalg.GenericOp", contraction.key).inputs, contraction.maps, strict=False):
+        load = cast("tile.LoadOp", value.owner)
+        for axis, expr in enumerate(map_):
+            if expr.dim() is None or not _zero_beyond(load, axis):
+                exact |= {of[d] for d in expr.dims() if contraction.reduction[d]}
+    return exact
+
+
+def _zero_beyond(load: tile.LoadOp, axis: int) -> bool:
+    """Whether a load of a whole operand would read zeros if the operand went on along an axis."""
+    pad = load.pad
+    if isinstance(pad, FloatAttr | IntegerAttr) and pad.value.data != 0:
+        return False
+    end = cast("TensorType[Attribute]", load.tile_type).get_shape()[axis]
+    extents = cast("tile.TileType", load.source.type).get_shape()
+    coordinates = linear_map(load.map.data) or ()
+    return any(
+        expr.coefficients[axis] * end + expr.constant >= extent
+        for expr, extent in zip(coordinates, extents, strict=False)
+        if expr.coefficients[axis]
+    )

@@ -153,7 +153,7 @@ class Maker:
             o + (n - 1) * s + 1 + e for o, n, s, e in zip(offsets, shape, strides, ends, strict=True)
         )
         value = self.input(whole, element)
-        return self.alias(self.slice(value, offsets, shape, strides), value)
+        return self.alias(slice_of(self.b, value, offsets, shape, strides), value)
 
     def record(self, value: SSAValue, stable: bool) -> None:
         self.values.append(value)
@@ -174,28 +174,12 @@ class Maker:
         offsets = [self.number(0, min(3, n - 1)) for n in shape]
         limits = [-(-(n - o) // s) for n, o, s in zip(shape, offsets, strides, strict=True)]
         sizes = tuple(self.number(1, n) for n in limits)
-        return self.alias(self.slice(value, offsets, sizes, strides), value)
+        return self.alias(slice_of(self.b, value, offsets, sizes, strides), value)
 
     def alias(self, new: SSAValue, old: SSAValue) -> SSAValue:
         if old in self.stable:
             self.stable.add(new)
         return new
-
-    def slice(
-        self, value: SSAValue, offsets: Sequence[int], sizes: Shape, strides: Sequence[int]
-    ) -> SSAValue:
-        return self.b.add(
-            tensor.ExtractSliceOp.create(
-                operands=[value],
-                result_types=[tensor_type(element_of(value), sizes)],
-                properties={
-                    "static_offsets": ints(tuple(offsets)),
-                    "static_sizes": ints(sizes),
-                    "static_strides": ints(tuple(strides)),
-                    "operandSegmentSizes": segments(1, 0, 0, 0),
-                },
-            )
-        )
 
     # ---- scalar bodies ---------------------------------------------------------------------------------------------
 
@@ -555,14 +539,37 @@ class Maker:
         results = [v for v in self.computed if not any(v.uses) or self.maybe(5)]
         if self.maybe(8):
             results.append(self.choice(self.values))
-        self.block.add_ops(self.b.ops)
-        self.block.add_op(ReturnOp(*results))
-        types = [a.type for a in self.block.args], [v.type for v in results]
-        function = FuncOp("main", types, Region(self.block))
-        function.attributes["input_names"] = names("x", len(types[0]))
-        function.attributes["output_names"] = names("y", len(types[1]))
-        rng = np.random.default_rng(self.number(0, 1000))
-        return Program(ModuleOp([function]), [random_array(rng, t) for t in types[0]])
+        return make_program(self.b, self.block, results, self.number(0, 1000))
+
+
+def make_program(b: Builder, block: Block, results: Sequence[SSAValue], seed: int = 0) -> Program:
+    """The function with the builder's operations, the block's arguments and these results."""
+    block.add_ops(b.ops)
+    block.add_op(ReturnOp(*results))
+    types = [a.type for a in block.args], [v.type for v in results]
+    function = FuncOp("main", types, Region(block))
+    function.attributes["input_names"] = names("x", len(types[0]))
+    function.attributes["output_names"] = names("y", len(types[1]))
+    rng = np.random.default_rng(seed)
+    return Program(ModuleOp([function]), [random_array(rng, t) for t in types[0]])
+
+
+def slice_of(
+    b: Builder, value: SSAValue, offsets: Sequence[int], sizes: Shape, strides: Sequence[int] | None = None
+) -> SSAValue:
+    """A static slice."""
+    return b.add(
+        tensor.ExtractSliceOp.create(
+            operands=[value],
+            result_types=[tensor_type(element_of(value), sizes)],
+            properties={
+                "static_offsets": ints(tuple(offsets)),
+                "static_sizes": ints(sizes),
+                "static_strides": ints(tuple(strides or (1,) * len(sizes))),
+                "operandSegmentSizes": segments(1, 0, 0, 0),
+            },
+        )
+    )
 
 
 @dataclass

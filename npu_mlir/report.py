@@ -1,30 +1,36 @@
-"""What `npu-run` says about a run: a table for people, JSON for programs, from the same data."""
+"""What is known about a run, as plain data: the tables of `npu-run` and its JSON are made from it.
+
+The JSON is documented in docs/report.md; `SCHEMA` names its version, which changes with the meaning of an entry.
+"""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import asdict, dataclass, field
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import Operation
+from xdsl.dialects import tensor
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, TensorType
+from xdsl.ir import Operation, SSAValue
 
+from npu_mlir.analysis.bound import Bound, LaunchWork, NetworkBounds, network_bounds
 from npu_mlir.comparison import Comparison
-from npu_mlir.dialects.tile import KernelOp
+from npu_mlir.dialects.npu_isa import Pipe
+from npu_mlir.dialects.tile import KernelOp, LaunchOp, element_bytes
 from npu_mlir.files import write_atomically
+from npu_mlir.simulator.attribution import Attribution
 from npu_mlir.targets.target import Target, get_target
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from npu_mlir.api import Program
-    from npu_mlir.simulator import SimulationResult
+    from npu_mlir.simulator import KernelStats, SimulationResult
 
 ELEMENT_BYTES = {"f32": 4, "f16": 2}
 
-NAME_WIDTH = 24
-"""Longer names of nodes are cut in tables (not in JSON)."""
+SCHEMA = "npu-mlir-report/1"
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,30 @@ class KernelRow:
     macs: int
     """Multiply-accumulates of the model, without padding."""
     mac_utilisation: float
+    bound: int | None = None
+    """Cycles that its launches take at least; None for kernels that were not compiled by us."""
+    efficiency: float | None = None
+    """bound / cycles"""
+    limit: str | None = None
+    """The pipe that has the most to do."""
+    pipe_bounds: dict[str, int] = field(default_factory=dict[str, int])
+    """What each pipe has to do at least in one launch."""
+    bytes: int | None = None
+    """What one launch has to move from and to GM."""
+    best_blocking: int | None = None
+    """Cycles of one launch's busiest pipe under the best blocking, for kernels with one product."""
+    attribution: Attribution | None = None
+    """One launch, explained."""
+
+
+@dataclass(frozen=True)
+class LaunchRow:
+    """One launch, in the order of the host function."""
+
+    kernel: str
+    graph_ops: str
+    start: int
+    cycles: int
 
 
 @dataclass(frozen=True)
@@ -70,6 +100,17 @@ class Report:
     macs: int | None = None
     mac_utilisation: float | None = None
     kernels: list[KernelRow] = field(default_factory=list[KernelRow])
+    launches: list[LaunchRow] = field(default_factory=list[LaunchRow])
+    graph_ops: dict[str, int] = field(default_factory=dict[str, int])
+    """Cycles by the graph ops that a launch computes."""
+    critical: dict[str, int] = field(default_factory=dict[str, int])
+    """The critical paths of all launches by cause, if they were explained."""
+    bounds: NetworkBounds | None = None
+    """Lower bounds of the whole run, if all kernels have one."""
+    efficiency: float | None = None
+    assumptions: list[str] = field(default_factory=list[str])
+    """What the figures rest on."""
+    schema: str = SCHEMA
 
 
 def peak_macs(target: Target, precision: str) -> float:
@@ -92,9 +133,12 @@ def report_of(
     agrees = all(comparison.agrees for comparison in comparisons) if comparisons else None
     if simulation is None or target is None:
         return Report(level, target, precision, rows, agrees)
-    peak = peak_macs(get_target(target), precision)
+    machine = get_target(target)
+    peak = peak_macs(machine, precision)
     kernels = _kernel_rows(program, simulation, peak)
     macs = sum(kernel.macs for kernel in kernels)
+    launches = [LaunchRow(run.kernel, run.loc, run.start, run.cycles) for run in simulation.launches]
+    bounds = _network_bounds(program, kernels, machine)
     return Report(
         level,
         target,
@@ -106,72 +150,29 @@ def report_of(
         macs=macs,
         mac_utilisation=_utilisation(macs, simulation.cycles, peak),
         kernels=kernels,
+        launches=launches,
+        graph_ops=_by_graph_op(launches),
+        critical=_critical(kernels),
+        bounds=bounds,
+        efficiency=bounds.serial / simulation.cycles if bounds is not None and simulation.cycles else None,
+        assumptions=assumptions(machine),
     )
+
+
+def assumptions(target: Target) -> list[str]:
+    """What the figures of a run on `target` rest on, and what they leave out."""
+    assumed = sorted(name for name, source in target.sources.items() if source.startswith("assumed"))
+    return [
+        f"assumed, not measured: {', '.join(assumed) or 'no number of the target'}",
+        "one core",
+        "GM at its cold rate: nothing is found in L2",
+        "launches follow each other without overlap; no work is left to the host",
+    ]
 
 
 def write_report(report: Report, path: str) -> None:
     """Write a report as JSON."""
-    write_atomically(path, json.dumps(asdict(report), indent=2) + "\n")
-
-
-def print_report(report: Report) -> None:
-    """Print a report as tables on standard output."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    console.print(_title(report))
-    if report.kernels:
-        console.print(_kernel_table(report))
-    console.print(_output_table(report))
-    if report.agrees is not None:
-        verdict = "agree with" if report.agrees else "DIFFER from"
-        console.print(f"The outputs {verdict} the reference (a ratio of at most 1 agrees).")
-
-
-def _kernel_table(report: Report) -> Table:
-    from rich.table import Table
-
-    table = Table("kernel")
-    table.add_column("graph ops", overflow="fold")
-    for column in ("launches", "instructions", "cycles", "MAC util."):
-        table.add_column(column, justify="right", no_wrap=True)
-    for row in report.kernels:
-        figures = _figures(row.launches, row.instructions, row.cycles, row.mac_utilisation)
-        table.add_row(row.name, " + ".join(map(_short, row.graph_ops.split("+"))), *figures)
-    table.add_section()
-    launches = sum(row.launches for row in report.kernels)
-    totals = _figures(launches, report.instructions or 0, report.cycles or 0, report.mac_utilisation or 0.0)
-    table.add_row("total", "", *totals)
-    return table
-
-
-def _output_table(report: Report) -> Table:
-    from rich.table import Table
-
-    table = Table("output", "shape")
-    for column in ("max |a-b|", "max |a-b|/(atol+rtol|b|)") if report.agrees is not None else ():
-        table.add_column(column, justify="right", no_wrap=True)
-    for row in report.outputs:
-        errors = [f"{x:.3g}" for x in (row.largest_error, row.worst_ratio) if x is not None]
-        table.add_row(row.name, f"{'x'.join(map(str, row.shape))} {row.dtype}", *errors)
-    return table
-
-
-def _short(name: str) -> str:
-    """The end of a node's name: frameworks put the path of modules in front."""
-    return name if len(name) <= NAME_WIDTH else f"…{name[1 - NAME_WIDTH :]}"
-
-
-def _title(report: Report) -> str:
-    parts = [f"level {report.level}", report.precision]
-    if report.cycles is not None:
-        parts = [f"target {report.target}", report.precision, f"{report.cores} core"]
-    return ", ".join(parts)
-
-
-def _figures(launches: int, instructions: int, cycles: int, utilisation: float) -> list[str]:
-    share = f"{100 * utilisation:.1f} %" if utilisation else ""
-    return [f"{launches:,}", f"{instructions:,}", f"{cycles:,}", share]
+    write_atomically(path, json.dumps(asdict(report), indent=1) + "\n")
 
 
 def _output_row(name: str, value: np.ndarray, comparison: Comparison | None) -> OutputRow:
@@ -181,14 +182,79 @@ def _output_row(name: str, value: np.ndarray, comparison: Comparison | None) -> 
 
 def _kernel_rows(program: Program, simulation: SimulationResult, peak: float) -> list[KernelRow]:
     kernels = {op.sym_name.data: op for op in program.module.ops if isinstance(op, KernelOp)}
-    rows: list[KernelRow] = []
-    for run in simulation.kernels:
-        macs = run.launches * _integer(kernels[run.name], "npu.macs")
-        utilisation = _utilisation(macs, run.cycles, peak)
-        rows.append(
-            KernelRow(run.name, run.loc, run.launches, run.instructions, run.cycles, macs, utilisation)
-        )
-    return rows
+    return [_kernel_row(run, kernels[run.name], peak) for run in simulation.kernels]
+
+
+def _kernel_row(run: KernelStats, kernel: KernelOp, peak: float) -> KernelRow:
+    macs = run.launches * _integer(kernel, "npu.macs")
+    bounds = _bounds_of(kernel)
+    bound = bounds["cycles"] * run.launches if "cycles" in bounds else None
+    pipes = {name: cycles for name, cycles in bounds.items() if name in set(Pipe)}
+    return KernelRow(
+        run.name,
+        run.loc,
+        run.launches,
+        run.instructions,
+        run.cycles,
+        macs,
+        _utilisation(macs, run.cycles, peak),
+        bound,
+        bound / run.cycles if bound is not None and run.cycles else None,
+        max(pipes, key=lambda name: pipes[name], default=None),
+        pipes,
+        bounds.get("bytes"),
+        bounds.get("best_blocking"),
+        run.attribution,
+    )
+
+
+def _bounds_of(kernel: KernelOp) -> dict[str, int]:
+    """The entries of `npu.bound`."""
+    entries = kernel.attributes.get("npu.bound")
+    if not isinstance(entries, DictionaryAttr):
+        return {}
+    return {name: v.value.data for name, v in entries.data.items() if isinstance(v, IntegerAttr)}
+
+
+def _network_bounds(program: Program, kernels: list[KernelRow], target: Target) -> NetworkBounds | None:
+    rows = {row.name: row for row in kernels}
+    launches: list[LaunchWork] = []
+    for op in program.module.walk():
+        if isinstance(op, LaunchOp):
+            row = rows.get(op.kernel.string_value())
+            if row is None or row.bound is None:
+                return None
+            weights = sum(_weight_bytes(value) for value in op.operands)
+            launches.append(LaunchWork(Bound(row.bound // row.launches, row.pipe_bounds), weights))
+    return network_bounds(launches, target) if launches else None
+
+
+def _weight_bytes(value: SSAValue) -> int:
+    """The bytes of a weight, which may be seen under another shape; 0 for other tensors."""
+    owner = value.owner
+    while isinstance(owner, tensor.CollapseShapeOp | tensor.ExpandShapeOp):
+        owner = owner.operands[0].owner
+    if not isinstance(owner, Operation) or owner.name != "graph.weight":
+        return 0
+    type_ = owner.results[0].type
+    assert isinstance(type_, TensorType)
+    return prod(type_.get_shape()) * element_bytes(type_.element_type)
+
+
+def _by_graph_op(launches: list[LaunchRow]) -> dict[str, int]:
+    cycles = Counter[str]()
+    for launch in launches:
+        cycles[launch.graph_ops] += launch.cycles
+    return dict(cycles.most_common())
+
+
+def _critical(kernels: list[KernelRow]) -> dict[str, int]:
+    cycles = Counter[str]()
+    for kernel in kernels:
+        if kernel.attribution is not None:
+            for cause, part in kernel.attribution.critical.items():
+                cycles[cause] += kernel.launches * part
+    return dict(cycles.most_common())
 
 
 def _utilisation(macs: int, cycles: int, peak: float) -> float:

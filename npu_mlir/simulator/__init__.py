@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from npu_mlir.simulator.errors import SimulationError
-from npu_mlir.simulator.simulate import KernelStats, SimulationResult, simulate
+from npu_mlir.simulator.simulate import KernelStats, Launch, SimulationResult, simulate
 
-__all__ = ["KernelStats", "SimulationError", "SimulationResult", "simulate"]
+__all__ = ["KernelStats", "Launch", "SimulationError", "SimulationResult", "simulate"]

@@ -17,7 +17,9 @@ what decided each time, from the end back to the start; its parts sum to the sam
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import StringAttr
@@ -100,8 +102,13 @@ class Attribution:
     """The critical path itself, from the start: site (-1: scalar code), category, start, cycles."""
 
 
-def attribute(observer: Observer, now: int, launch: int, chain: bool = False) -> Attribution:
-    """Explain a run that ended at the scalar time `now`. Raises AssertionError if a cycle is left over."""
+def attribute(
+    observer: Observer, now: int, launch: int, chain: bool = False, texts: Sequence[str] = ()
+) -> Attribution:
+    """Explain a run that ended at the scalar time `now`; `texts` are those of its sites, in order.
+
+    Raises AssertionError if a cycle is left over.
+    """
     end = observer.finish(now)
     total = end + launch
     pipes = _pipes(observer, end, launch)
@@ -112,7 +119,9 @@ def attribute(observer: Observer, now: int, launch: int, chain: bool = False) ->
     by_key = Counter[tuple[int, str]]()
     for site, category, cycles in links:
         by_key[site, category] += cycles
-    sites = [_site(i, site, observer.sites, by_key) for i, site in enumerate(observer.sites)]
+    if len(texts) != len(observer.sites):
+        texts = [" ".join(str(site.op).split()) for site in observer.sites]
+    sites = [_site(i, site, texts[i], by_key) for i, site in enumerate(observer.sites)]
     return Attribution(
         total,
         pipes,
@@ -127,10 +136,10 @@ def attribute(observer: Observer, now: int, launch: int, chain: bool = False) ->
 def _pipes(observer: Observer, end: int, launch: int) -> dict[str, PipeTime]:
     result: dict[str, PipeTime] = {}
     for pipe, state in observer.pipes.items():
-        result[pipe] = PipeTime(done=end - state.clock.free, launch=launch)
+        result[str(pipe)] = PipeTime(done=end - state.clock.free, launch=launch)
     for site in observer.sites:
         if site.pipe is not Pipe.S:
-            _add_site(result[site.pipe], site)
+            _add_site(result[str(site.pipe)], site)
     scalar = observer.scalar
     unit = PipeTime(
         busy=scalar.get("issue", 0) + scalar.get("scalar", 0),
@@ -199,17 +208,18 @@ def _by_loc(by_key: Counter[tuple[int, str]], sites: list[SiteTime], launch: int
     return dict(result.most_common())
 
 
-def _site(number: int, site: Site, sites: list[Site], by_key: Counter[tuple[int, str]]) -> SiteTime:
+def _site(number: int, site: Site, text: str, by_key: Counter[tuple[int, str]]) -> SiteTime:
     waits = [
-        Wait(wait.src, wait.dst, wait.event, wait.setter, cycles) for wait, cycles in site.waiting.items()
+        Wait(str(wait.src), str(wait.dst), wait.event, wait.setter, cycles)
+        for wait, cycles in site.waiting.items()
     ]
     critical = {category: cycles for (of, category), cycles in by_key.items() if of == number}
     return SiteTime(
         number,
-        " ".join(str(site.op).split()),
+        text,
         _line(site.op),
         loc_of(site.op),
-        site.pipe,
+        str(site.pipe),
         site.count,
         site.count * site.occupancy,
         site.count * site.transfer,
@@ -225,6 +235,15 @@ def _line(op: Operation) -> int:
     line = getattr(getattr(op, "location", None), "line", None)
     value = getattr(line, "data", line)
     return value if isinstance(value, int) else 0
+
+
+def site_texts(text: str) -> list[str]:
+    """The lines of a printed kernel that are instructions, flags and barriers, in the order of their sites."""
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if _SITE.match(line)]
+
+
+_SITE = re.compile(r"npu_isa\.(?!buffer\b|slot\b|at\b)")
 
 
 def loc_of(op: Operation) -> str:

@@ -6,7 +6,7 @@ are serial. A kernel's cycles depend on neither data nor addresses of GM, so its
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -25,7 +25,7 @@ from npu_mlir.interpreters.framework import Interpreter, check_inputs
 from npu_mlir.interpreters.npu_isa import DEFAULT_TARGET
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.registry import Results, Step
-from npu_mlir.simulator.attribution import Attribution, attribute, loc_of
+from npu_mlir.simulator.attribution import Attribution, attribute, loc_of, site_texts
 from npu_mlir.simulator.codegen import Generated, Mode, generate
 from npu_mlir.simulator.errors import SimulationError, describe
 from npu_mlir.simulator.hazards import Hazards
@@ -93,15 +93,17 @@ def simulate(
     budget: int = STEP_BUDGET,
     explain: bool = False,
     record: bool = False,
+    progress: Callable[[int, int], None] | None = None,
 ) -> SimulationResult:
     """Run the host function of a module of instructions.
 
     `check` looks for races, misused flags, reads of memory that was never written and accesses outside of buffers.
     Without `values`, time alone is computed and no inputs are needed. `explain` attributes every cycle, `record` also
-    keeps every entry that the scalar unit issues.
+    keeps every entry that the scalar unit issues. `progress` is called after each launch, with how many there were and
+    how many there are.
     """
     machine = _machine(module, target)
-    host = _Host(module, machine, _Options(check, budget, explain or record, record))
+    host = _Host(module, machine, _Options(check, budget, explain or record, record, progress))
     if not values:
         for launch in module.walk():
             if isinstance(launch, tile.LaunchOp):
@@ -139,6 +141,7 @@ class _Options:
     budget: int
     explain: bool
     record: bool
+    progress: Callable[[int, int], None] | None = None
 
 
 class _Host(Interpreter):
@@ -150,6 +153,7 @@ class _Host(Interpreter):
         self.options = options
         self.launches: list[Launch] = []
         self.now = 0
+        self.total = sum(isinstance(op, tile.LaunchOp) for op in module.walk())
         self.core = Core(target)
         self.decoder = Decoder(self.core)
         self.programs: dict[Operation, KernelProgram] = {}
@@ -198,6 +202,8 @@ class _Host(Interpreter):
         loc = loc_of(op) or program.stats.loc
         self.launches.append(Launch(program.stats.name, loc, self.now, program.once.cycles))
         self.now += program.once.cycles
+        if self.options.progress is not None:
+            self.options.progress(len(self.launches), self.total)
 
     def _results(self, op: tile.LaunchOp) -> list[np.ndarray]:
         results: list[np.ndarray] = []
@@ -282,7 +288,8 @@ class KernelProgram:
 
     def _explain(self, observer: Observer, now: int, recording: Recording | None) -> None:
         launch = self.host.target.latencies["launch"]
-        self.stats.attribution = attribute(observer, now, launch, chain=recording is not None)
+        texts = site_texts(str(self.kernel))
+        self.stats.attribution = attribute(observer, now, launch, recording is not None, texts)
         self.stats.recording = recording
 
     def _count(self, launch: KernelStats) -> None:

@@ -2,6 +2,8 @@
 
 npu-run model.onnx --compare onnxruntime
 npu-run model.mlir --input x=x.npy --output-dir out --report report.json
+npu-run model.onnx --timing-only --attribution --html report.html --trace trace.json
+npu-run --diff before.json after.json
 """
 
 from __future__ import annotations
@@ -15,12 +17,17 @@ from typing import TYPE_CHECKING
 from npu_mlir.diagnostics import UserError, closest
 from npu_mlir.tools.common import ArgumentParser, run_tool
 from npu_mlir.tools.model_options import add_model_options, dims_of, name_and_value, shapes_of
+from npu_mlir.tools.progress import progress_bar
 
 if TYPE_CHECKING:
     import numpy as np
 
     from npu_mlir.api import Program
     from npu_mlir.comparison import Comparison
+    from npu_mlir.simulator import SimulationResult
+
+LevelTexts = dict[str, str]
+"""The text of a module at each level."""
 
 REFERENCES = ("onnxruntime", "none")
 
@@ -33,31 +40,58 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: list[str]) -> int:
     args = _make_parser().parse(argv)
     _check_arguments(args)
+    if args.diff:
+        from npu_mlir.views.diff import print_diff
 
-    from npu_mlir.report import print_report, report_of, write_report
+        print_diff(*args.diff)
+        return 0
 
-    program = _program(args)
-    inputs = _inputs(args, program)
+    from npu_mlir.report import report_of, write_report
+    from npu_mlir.views.tables import print_report
+
+    levels = LevelTexts()
+    program = _program(args, levels)
+    _check_level(args, program)
+    inputs = None if args.timing_only else _inputs(args, program)
+    simulation = None
+    outputs: dict[str, np.ndarray] = {}
     if program.level == "isa":
-        simulation = program.simulate(inputs)
-        outputs = program.named(simulation.outputs)
-    else:
-        simulation = None
+        simulation = _simulate(args, program, inputs)
+        if inputs is not None:
+            outputs = program.named(simulation.outputs)
+    elif inputs is not None:
         outputs = program.run(inputs)
-    comparisons = _compare(args, program, inputs, outputs)
+    comparisons = [] if inputs is None else _compare(args, program, inputs, outputs)
     report = report_of(program, outputs, simulation, comparisons)
-    print_report(report)
+    print_report(report, explain=args.attribution)
     if args.report:
         write_report(report, args.report)
+    if simulation is not None and args.trace:
+        from npu_mlir.views.trace import write_trace
+
+        write_trace(program.module, simulation, args.trace)
+    if simulation is not None and args.html:
+        from npu_mlir.views.html import write_html
+
+        write_html(args.file, program.module, report, simulation, levels, args.html)
     if args.output_dir:
         _write_outputs(outputs, Path(args.output_dir))
     return 0 if all(comparison.agrees for comparison in comparisons) else 1
 
 
+def _simulate(
+    args: argparse.Namespace, program: Program, inputs: dict[str, np.ndarray] | None
+) -> SimulationResult:
+    record = bool(args.trace or args.html)
+    explain = record or bool(args.report or args.attribution)
+    with progress_bar("launches") as progress:
+        return program.simulate(inputs, explain=explain, record=record, progress=progress)
+
+
 def _make_parser() -> ArgumentParser:
     parser = ArgumentParser("npu-run", "Run an .onnx model or a .mlir module of any level.")
     add = parser.add_argument
-    add("file", help="an .onnx file, which is compiled first, or a .mlir file of any level")
+    add("file", nargs="?", help="an .onnx file, which is compiled first, or a .mlir file of any level")
     add(
         "--input",
         action="append",
@@ -76,7 +110,16 @@ def _make_parser() -> ArgumentParser:
         metavar="LEVEL",
         help="the level to compile an .onnx file to and run (default: isa)",
     )
-    add("--report", metavar="FILE.json", help="write outputs' errors, cycles and kernels as JSON")
+    add("--timing-only", action="store_true", help="cycles alone: no inputs, weights or outputs")
+    add("--attribution", action="store_true", help="also show where the cycles went")
+    add("--report", metavar="FILE.json", help="write errors, cycles, kernels and their attribution as JSON")
+    add(
+        "--trace",
+        metavar="FILE.json",
+        help="write a trace for ui.perfetto.dev: a track per pipe, 1 us = 1 cycle",
+    )
+    add("--html", metavar="FILE.html", help="write a page with timeline, roofline, memory map and IR")
+    add("--diff", nargs=2, metavar=("A.json", "B.json"), help="compare two reports, and run nothing")
     add("--output-dir", metavar="DIR", help="write each output as DIR/NAME.npy")
     add_model_options(parser)
     return parser
@@ -86,31 +129,71 @@ def _check_arguments(args: argparse.Namespace) -> None:
     """What can be told from the command line alone, before any work."""
     from npu_mlir.files import check_writable
 
+    if args.diff:
+        if args.file is not None:
+            raise UserError("--diff compares two reports and runs nothing: leave out the model")
+        return
+    if args.file is None:
+        raise UserError("no file to run")
+    _check_timing_only(args)
     if args.compare not in REFERENCES:
         raise UserError(
             f"--compare: expected one of {', '.join(REFERENCES)}{closest(args.compare, REFERENCES)}"
         )
     if args.compare != "none" and args.file.endswith(".mlir") and args.reference is None:
         raise UserError("--compare needs --reference MODEL.onnx when a .mlir file is run")
-    if args.report:
-        check_writable(args.report)
+    for path in (args.report, args.trace, args.html):
+        if path:
+            check_writable(path)
     if args.output_dir and Path(args.output_dir).exists() and not Path(args.output_dir).is_dir():
         raise UserError(f"cannot write to '{args.output_dir}': it is not a directory")
 
 
-def _program(args: argparse.Namespace) -> Program:
+def _check_timing_only(args: argparse.Namespace) -> None:
+    """Outputs need values, which a run for time alone does not compute."""
+    if not args.timing_only:
+        return
+    asked = {"--input": args.input, "--output-dir": args.output_dir, "--compare": args.compare != "none"}
+    for option, given in asked.items():
+        if given:
+            raise UserError(f"--timing-only computes no values: leave out {option}")
+
+
+def _check_level(args: argparse.Namespace, program: Program) -> None:
+    if program.level == "isa":
+        return
+    for option in ("timing_only", "attribution", "trace", "html"):
+        if getattr(args, option):
+            name = f"--{option.replace('_', '-')}"
+            raise UserError(
+                f"{name}: only instructions have a time, the module is at the level '{program.level}'",
+                notes=["npu-opt --lower-to=isa takes a .mlir file on, and .onnx files are compiled to isa"],
+            )
+
+
+def _program(args: argparse.Namespace, levels: LevelTexts) -> Program:
+    """The program; for a page, the text of each level that it passes is kept."""
     from npu_mlir import api
 
     if args.file.endswith(".mlir") or args.file == "-":
-        return api.load(args.file, target=args.target)
-    return api.compile(
+        program = api.load(args.file, target=args.target)
+        if args.html:
+            levels[program.level] = str(program.module)
+        return program
+    program = api.compile(
         args.file,
         target=args.target,
-        emit=args.emit,
+        emit="graph" if args.html else args.emit,
         precision=args.precision,
         dims=dims_of(args),
         shapes=shapes_of(args),
     )
+    while args.html:
+        levels[program.level] = str(program.module)
+        if program.level == args.emit:
+            break
+        program.lower(api.LEVELS[api.LEVELS.index(program.level) + 1])
+    return program
 
 
 def _inputs(args: argparse.Namespace, program: Program) -> dict[str, np.ndarray]:

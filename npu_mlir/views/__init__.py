@@ -1,0 +1,1 @@
+"""What people see of a run: tables, traces, a page, a comparison of two reports."""

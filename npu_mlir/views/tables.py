@@ -1,0 +1,155 @@
+"""A run as tables on the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from rich.console import Console
+from rich.table import Table
+
+from npu_mlir.report import KernelRow, Report
+
+NAME_WIDTH = 24
+"""Longer names of nodes are cut in tables (not in JSON)."""
+
+ROWS = 12
+"""Rows of tables that show the most expensive of something."""
+
+CATEGORIES = ("busy", "fill", "flag", "waiting", "starved", "barrier", "done", "launch")
+
+
+def print_report(report: Report, explain: bool = False) -> None:
+    """Print a report on standard output; with `explain`, also where the time went."""
+    console = Console(highlight=False)
+    console.print(_title(report))
+    if report.kernels:
+        console.print(_kernel_table(report))
+    if report.bounds is not None:
+        b = report.bounds
+        console.print(
+            f"Lower bounds: {b.serial:,} launch by launch, {b.prefetched:,} with weights ahead, "
+            f"{b.overlapped:,} of the busiest pipe"
+        )
+    if explain and report.critical:
+        for table in (_pipe_table(report), _cause_table(report), _site_table(report)):
+            console.print(table)
+        console.print("\n".join(report.assumptions))
+    if report.outputs:
+        console.print(_output_table(report))
+    if report.agrees is not None:
+        verdict = "agree with" if report.agrees else "DIFFER from"
+        console.print(f"The outputs {verdict} the reference (a ratio of at most 1 agrees).")
+
+
+def _kernel_table(report: Report) -> Table:
+    table = Table()
+    table.add_column("kernel", no_wrap=True, min_width=12)
+    table.add_column("graph ops", overflow="fold")
+    for column in ("launches", "instructions", "cycles", "MAC util.", "of bound"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in report.kernels:
+        figures = _figures(row.launches, row.instructions, row.cycles, row.mac_utilisation, row.efficiency)
+        table.add_row(row.name, " + ".join(map(_short, row.graph_ops.split("+"))), *figures)
+    table.add_section()
+    launches = sum(row.launches for row in report.kernels)
+    totals = _figures(
+        launches,
+        report.instructions or 0,
+        report.cycles or 0,
+        report.mac_utilisation or 0.0,
+        report.efficiency,
+    )
+    table.add_row("total", "", *totals)
+    return table
+
+
+def _output_table(report: Report) -> Table:
+    table = Table("output", "shape")
+    for column in ("max |a-b|", "max |a-b|/(atol+rtol|b|)") if report.agrees is not None else ():
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in report.outputs:
+        errors = [f"{x:.3g}" for x in (row.largest_error, row.worst_ratio) if x is not None]
+        table.add_row(row.name, f"{'x'.join(map(str, row.shape))} {row.dtype}", *errors)
+    return table
+
+
+def _pipe_table(report: Report) -> Table:
+    """What each pipe did, over all launches."""
+    totals: dict[str, Counter[str]] = {}
+    for kernel in report.kernels:
+        for pipe, counts in _pipe_times(kernel).items():
+            totals.setdefault(pipe, Counter()).update(counts)
+    names = ("busy", "transfer", *CATEGORIES[1:])
+    names = [name for name in names if any(counts[name] for counts in totals.values())]
+    table = Table(title="What the pipes did, in % of all cycles")
+    table.add_column("pipe", no_wrap=True, min_width=4)
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for pipe, counts in totals.items():
+        table.add_row(pipe, *[_percent(counts[name], report.cycles or 0) for name in names])
+    return table
+
+
+def _pipe_times(kernel: KernelRow) -> dict[str, Counter[str]]:
+    result: dict[str, Counter[str]] = {}
+    if kernel.attribution is None:
+        return result
+    for pipe, time in kernel.attribution.pipes.items():
+        counts = Counter[str]()
+        for name in (*CATEGORIES, "transfer"):
+            cycles = sum(time.starved.values()) if name == "starved" else getattr(time, name)
+            counts[name] = kernel.launches * cycles
+        result[pipe] = counts
+    return result
+
+
+def _cause_table(report: Report) -> Table:
+    table = Table("cause", title="The critical path by cause")
+    for column in ("cycles", "share"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for cause, cycles in list(report.critical.items())[:ROWS]:
+        table.add_row(cause, f"{cycles:,}", _percent(cycles, report.cycles or 0))
+    return table
+
+
+def _site_table(report: Report) -> Table:
+    """The instructions that are most of the critical path, and what they mostly wait for."""
+    table = Table("kernel", "instruction", title="The instructions on the critical path")
+    for column in ("times", "cycles", "share"):
+        table.add_column(column, justify="right", no_wrap=True)
+    sites = [
+        (kernel.launches * sum(site.critical.values()), kernel, site)
+        for kernel in report.kernels
+        if kernel.attribution is not None
+        for site in kernel.attribution.sites
+    ]
+    sites.sort(key=lambda entry: -entry[0])
+    for cycles, kernel, site in sites[:ROWS]:
+        text = site.text.split(" map ")[0].removeprefix("npu_isa.")
+        share = _percent(cycles, report.cycles or 0)
+        table.add_row(kernel.name, text, f"{kernel.launches * site.count:,}", f"{cycles:,}", share)
+    return table
+
+
+def _short(name: str) -> str:
+    """The end of a node's name: frameworks put the path of modules in front."""
+    return name if len(name) <= NAME_WIDTH else f"…{name[1 - NAME_WIDTH :]}"
+
+
+def _title(report: Report) -> str:
+    parts = [f"level {report.level}", report.precision]
+    if report.cycles is not None:
+        parts = [f"target {report.target}", report.precision, f"{report.cores} core"]
+    return ", ".join(parts)
+
+
+def _figures(
+    launches: int, instructions: int, cycles: int, utilisation: float, efficiency: float | None
+) -> list[str]:
+    share = f"{100 * utilisation:.1f} %" if utilisation else ""
+    bound = f"{100 * efficiency:.0f} %" if efficiency is not None else ""
+    return [f"{launches:,}", f"{instructions:,}", f"{cycles:,}", share, bound]
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f}" if part and whole else ""

@@ -152,7 +152,8 @@ def contraction_roles(op: Compute) -> Contraction | None:
     ):
         return None
     batch = [d for d in parallel if d in a and d in b]
-    rows, columns = [d for d in parallel if d not in b], [d for d in parallel if d not in a]
+    # A dim that neither operand has (of extent one, mostly) counts as a row.
+    rows, columns = [d for d in parallel if d not in b], [d for d in parallel if d in b and d not in a]
     if not (rows or columns) or (batch and not (rows and columns)):
         return None
     swapped = _first(rows, parallel, op.extents) > _first(columns, parallel, op.extents)

@@ -11,7 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+)
 from xdsl.ir import Attribute
 
 from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
@@ -85,7 +91,10 @@ def dense_array(attr: DenseIntOrFPElementsAttr[Any]) -> np.ndarray:
 
 @prepare("arith.constant")
 def constant(interp: Interpreter, op: Any) -> Step:
-    value = constant_value(op.value)
+    if isinstance(op.value, DenseResourceAttr):
+        value = interp.weights.get(op.value.resource_handle.data)
+    else:
+        value = constant_value(op.value)
     return lambda args: (value,)
 
 

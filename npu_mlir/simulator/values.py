@@ -138,7 +138,7 @@ def _fixpipe_ub(core: Core, op: npu_isa.FixpipeUbOp) -> Run:
         block = core.view(Space.L0C, source, shape, source_strides, dtype)
         out = core.view(Space.UB, dest, shape, dest_strides, result)
         if op.relu is not None:
-            return partial(np.maximum, block, dtype.type(0), out, casting="unsafe")
+            return partial(np.maximum, block, dtype.type(0), out=out, casting="unsafe")
         return partial(np.copyto, out, block, casting="unsafe")
 
     return cached(prepare)

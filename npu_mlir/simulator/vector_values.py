@@ -12,6 +12,7 @@ from xdsl.ir import Attribute
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.tile import Space
+from npu_mlir.interpreters import sums
 from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.dtypes import numpy_dtype
 from npu_mlir.interpreters.npu_isa.core import Core
@@ -94,7 +95,7 @@ def _reduce(op: Any, dest: np.ndarray, sources: list[np.ndarray]) -> Thunk:
     def run() -> None:
         values = source if source.dtype == wide else source.astype(wide)
         if fixed:
-            values = ufunc.reduce(values, axis=fixed, dtype=wide, keepdims=True)
+            values = sums.reduce(ufunc, values, fixed, wide)
         ufunc(once, values, out=once, dtype=wide, casting="unsafe")
 
     return run
@@ -108,7 +109,7 @@ def _madd(op: Any, dest: np.ndarray, sources: list[np.ndarray]) -> Thunk:
     def run() -> None:
         values = np.multiply(a, b, dtype=wide)
         if fixed:
-            values = np.add.reduce(values, axis=fixed, keepdims=True)
+            values = sums.reduce(np.add, values, fixed)
         np.add(once, values, out=once, dtype=wide, casting="unsafe")
 
     return run

@@ -28,7 +28,7 @@ def model(request: pytest.FixtureRequest) -> zoo.Model:
 @pytest.fixture(scope="module")
 def probed(model: zoo.Model) -> onnx.ModelProto:
     """The model with intermediate results among its outputs."""
-    return zoo.with_intermediates(onnx.load(model.path))
+    return zoo.with_intermediates(model)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.linalg.ops import GenericOp
@@ -31,7 +30,7 @@ def worst(model: zoo.Model, module: ModuleOp, expected: list[np.ndarray]) -> flo
 
 @pytest.mark.parametrize("model", zoo.MODELS.values(), ids=lambda model: model.name)
 def test_every_linalg_pass(model: zoo.Model) -> None:
-    source = zoo.with_intermediates(onnx.load(model.path))
+    source = zoo.with_intermediates(model)
     expected = zoo.reference(source, model.inputs(seed=0))
     module, context = import_model(source, **model.options), make_context()
     for name in GRAPH:

@@ -20,7 +20,7 @@ TOLERANCES = {"f32": zoo.F32, "f16": zoo.F16}
 def test_instructions(name: str, precision: str):
     """Outputs, the values before a final softmax, and values within the network."""
     model = zoo.MODELS[name]
-    probed = zoo.with_intermediates(onnx.load(model.path))
+    probed = zoo.with_intermediates(model)
     program = npu_mlir.compile(probed, precision=precision, **model.options)
     inputs = model.inputs(seed=1)
     outputs, expected = program.run(inputs), zoo.reference(probed, inputs)

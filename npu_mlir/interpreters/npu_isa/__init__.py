@@ -16,6 +16,7 @@ from xdsl.ir import Attribute
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.tile import Space
+from npu_mlir.interpreters import sums
 from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.dtypes import numpy_dtype
 from npu_mlir.interpreters.framework import Interpreter
@@ -236,7 +237,7 @@ def _accumulate(dest: np.ndarray, op: npu_isa.VectorInstruction, values: np.ndar
     steps = op.operand_strides[0]
     fixed = tuple(d for d, step in enumerate(steps) if step == 0)
     once = dest[(*(slice(0, 1) if step == 0 else slice(None) for step in steps), ...)]
-    total = ufunc.reduce(values, axis=fixed, keepdims=True) if fixed else values
+    total = sums.reduce(ufunc, values, fixed) if fixed else values
     once[...] = ufunc(once.astype(values.dtype), total.astype(values.dtype)).astype(dest.dtype)
 
 

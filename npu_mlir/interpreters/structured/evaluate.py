@@ -28,6 +28,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from npu_mlir.analysis.affine_maps import projection
 from npu_mlir.diagnostics import UserError
+from npu_mlir.interpreters import sums
 from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, Step
@@ -280,7 +281,7 @@ class _Reducer:
         value = np.asarray(value, self.wide)
         if self.axes:
             value = self._spread(value)
-            value = self.ufunc.reduce(value, axis=self.axes, keepdims=True, dtype=self.wide)
+            value = sums.reduce(self.ufunc, value, self.axes, self.wide)
         return value if total is None else self.ufunc(total, value)
 
     def combine(self, init: np.ndarray, total: Any) -> np.ndarray:

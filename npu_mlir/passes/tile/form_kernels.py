@@ -38,7 +38,16 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, NoneAttr, StringAttr, TensorType, i64
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    NoneAttr,
+    StringAttr,
+    TensorType,
+    i64,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
@@ -51,6 +60,7 @@ from npu_mlir.analysis.grouping import form_groups
 from npu_mlir.analysis.tiling import round_up
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
+from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.tile.compute import (
     CASTS,
     body_ops,
@@ -79,6 +89,8 @@ class FormKernels(ModulePass):
 
 
 def _form(function: FuncOp, module: ModuleOp, target: Target, kernels: dict[str, str]) -> None:
+    # What nothing reads would become a kernel without results.
+    erase_dead_ops(function)
     block = function.body.block
     generics = [o for o in block.ops if isinstance(o, linalg.GenericOp)]
     if not generics:
@@ -115,6 +127,9 @@ def _check_host_ops(block: Block) -> None:
             raise UserError(
                 f"'{op.name}' has no lowering to kernels; generalise it to linalg.generic", loc=op
             )
+        for value in (*op.operands, *op.results):
+            if isinstance(value.type, TensorType) and DYNAMIC_INDEX in value.type.get_shape():
+                raise UserError(f"kernels need static shapes, got {value.type}", loc=op)
 
 
 def _dependencies(block: Block, generics: Sequence[Operation]) -> dict[Hashable, list[Hashable]]:
@@ -288,10 +303,11 @@ def _sink_constants(op: linalg.GenericOp) -> None:
     for inner in list(block.ops):
         for i, value in enumerate(inner.operands):
             owner = value.owner
-            if not isinstance(owner, Operation) or owner.parent is block:
+            if block in (owner, owner.parent):
                 continue
             if not isinstance(owner, arith.ConstantOp):
-                raise UserError(f"the body reads a value from outside, made by '{owner.name}'", loc=op)
+                maker = f"'{owner.name}'" if isinstance(owner, Operation) else "an argument"
+                raise UserError(f"'{inner.name}' reads {maker} from outside of the body", loc=op)
             if owner not in copies:
                 copies[owner] = owner.clone()
                 block.insert_op_before(copies[owner], cast("Operation", block.first_op))
@@ -376,7 +392,7 @@ def _publish(
     for op in block.ops:
         op.attributes.pop("npu.loc", None)
     kernel = tile.KernelOp("k", Region(block), outputs)
-    text = str(kernel)
+    text = _without_names(kernel)
     if text not in kernels:
         kernels[text] = f"k{len(kernels)}_{_slug(loc)}".rstrip("_")
         kernel.properties["sym_name"] = StringAttr(kernels[text])
@@ -385,6 +401,15 @@ def _publish(
             kernel.attributes["npu.macs"] = IntegerAttr(macs, i64)
         module.body.block.add_op(kernel)
     return kernels[text]
+
+
+def _without_names(kernel: tile.KernelOp) -> str:
+    """The text of a kernel, its values numbered."""
+    copy = kernel.clone()
+    for op in copy.walk():
+        for value in (*op.results, *(arg for region in op.regions for b in region.blocks for arg in b.args)):
+            value.name_hint = None
+    return str(copy)
 
 
 def _slug(loc: str) -> str:

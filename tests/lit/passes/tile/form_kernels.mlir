@@ -1,0 +1,225 @@
+// RUN: npu-opt %s --tile-form-kernels --split-input-file | filecheck %s
+
+// A product, its bias and relu are one kernel; constants of bodies go along. The kernel remembers its multiply-adds.
+// CHECK-LABEL: func.func @epilogue(
+// CHECK-NEXT:    %{{.*}} = tile.launch @k0_fc(%x, %w, %bias) {npu.loc = "fc+relu"} : (tensor<8x12xf32>, tensor<12x6xf32>, tensor<6xf32>) -> tensor<8x6xf32>
+// CHECK-NEXT:    func.return
+// CHECK:       tile.kernel @k0_fc(%0: memref<8x12xf32, #tile.space<gm>>, %1: memref<12x6xf32, #tile.space<gm>>, %2: memref<6xf32, #tile.space<gm>>, %3: memref<8x6xf32, #tile.space<gm>>)
+// CHECK-SAME:    attributes {npu.loc = "fc+relu", npu.macs = 576 : i64}
+// CHECK:         tile.load %0[]
+// CHECK:         tile.load %1[]
+// CHECK:         %product = linalg.generic
+// CHECK:         tile.load %2[]
+// CHECK:         %y = linalg.generic
+// CHECK:           arith.constant 0.000000e+00 : f32
+// CHECK:           arith.maximumf
+// CHECK:         tile.store %y, %3[]
+// CHECK-NEXT:    tile.return
+#id = affine_map<(m, n) -> (m, n)>
+func.func @epilogue(%x: tensor<8x12xf32>, %w: tensor<12x6xf32>, %bias: tensor<6xf32>) -> tensor<8x6xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x6xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x6xf32>) -> tensor<8x6xf32>
+  %product = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+                                              affine_map<(m, n, k) -> (m, n)>],
+                             iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<8x12xf32>, tensor<12x6xf32>) outs(%f : tensor<8x6xf32>) attrs = {npu.loc = "fc"} {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %c, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<8x6xf32>
+  %e2 = tensor.empty() : tensor<8x6xf32>
+  %y = linalg.generic {indexing_maps = [#id, affine_map<(m, n) -> (n)>, #id],
+                       iterator_types = ["parallel", "parallel"]}
+      ins(%product, %bias : tensor<8x6xf32>, tensor<6xf32>) outs(%e2 : tensor<8x6xf32>) attrs = {npu.loc = "relu"} {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %s = arith.addf %a, %b : f32
+    %t = arith.maximumf %s, %zero : f32
+    linalg.yield %t : f32
+  } -> tensor<8x6xf32>
+  func.return %y : tensor<8x6xf32>
+}
+
+// -----
+
+// A softmax along the rows is one kernel: the rows are its parallel class.
+// CHECK-LABEL: func.func @softmax(
+// CHECK-NEXT:    tile.launch @k0(%x)
+// CHECK-NEXT:    func.return
+#id = affine_map<(m, n) -> (m, n)>
+#row = affine_map<(m, n) -> (m)>
+func.func @softmax(%x: tensor<8x6xf32>) -> tensor<8x6xf32> {
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %e0 = tensor.empty() : tensor<8xf32>
+  %f0 = linalg.fill ins(%low : f32) outs(%e0 : tensor<8xf32>) -> tensor<8xf32>
+  %top = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<8x6xf32>) outs(%f0 : tensor<8xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %s = arith.maximumf %a, %c : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  %e1 = tensor.empty() : tensor<8x6xf32>
+  %power = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %top : tensor<8x6xf32>, tensor<8xf32>) outs(%e1 : tensor<8x6xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %s = arith.subf %a, %b : f32
+    %t = math.exp %s : f32
+    linalg.yield %t : f32
+  } -> tensor<8x6xf32>
+  %e2 = tensor.empty() : tensor<8xf32>
+  %f2 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<8xf32>) -> tensor<8xf32>
+  %sum = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%power : tensor<8x6xf32>) outs(%f2 : tensor<8xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %s = arith.addf %a, %c : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  %e3 = tensor.empty() : tensor<8x6xf32>
+  %y = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%power, %sum : tensor<8x6xf32>, tensor<8xf32>) outs(%e3 : tensor<8x6xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %s = arith.divf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<8x6xf32>
+  func.return %y : tensor<8x6xf32>
+}
+
+// -----
+
+// Two products in a row are two kernels, and since they are equal, one that is launched twice.
+// CHECK-LABEL: func.func @twice(
+// CHECK-NEXT:    %[[Y:.*]] = tile.launch @k0_first(%x, %w) {npu.loc = "first"}
+// CHECK-NEXT:    %{{.*}} = tile.launch @k0_first(%[[Y]], %w) {npu.loc = "second"}
+// CHECK:       tile.kernel @k0_first(
+// CHECK-NOT:   tile.kernel
+func.func @twice(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<8x8xf32>
+  %f0 = linalg.fill ins(%zero : f32) outs(%e0 : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+                                        affine_map<(m, n, k) -> (m, n)>],
+                       iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<8x8xf32>, tensor<8x8xf32>) outs(%f0 : tensor<8x8xf32>) attrs = {npu.loc = "first"} {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %c, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<8x8xf32>
+  %e1 = tensor.empty() : tensor<8x8xf32>
+  %f1 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %z = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+                                        affine_map<(m, n, k) -> (m, n)>],
+                       iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%y, %w : tensor<8x8xf32>, tensor<8x8xf32>) outs(%f1 : tensor<8x8xf32>) attrs = {npu.loc = "second"} {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %c, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<8x8xf32>
+  func.return %z : tensor<8x8xf32>
+}
+
+// -----
+
+// Pads and slices become the map and the padding of the load; views of GM stay on the host.
+// CHECK-LABEL: func.func @front(
+// CHECK-NEXT:    %[[V:.*]] = tensor.collapse_shape %x
+// CHECK-NEXT:    %{{.*}} = tile.launch @k0(%[[V]], %z)
+// CHECK-NEXT:    func.return
+// CHECK:       tile.kernel
+// CHECK:         tile.load %{{.*}}[] map affine_map<(d0) -> ((d0 + -1))> pad 2.000000e+00 : f32 : memref<8xf32, #tile.space<gm>> -> tensor<11xf32>
+// CHECK:         tile.load %{{.*}}[] map affine_map<(d0) -> (((d0 * 2) + 3))> : memref<40xf32, #tile.space<gm>> -> tensor<11xf32>
+func.func @front(%x: tensor<2x4xf32>, %z: tensor<40xf32>) -> tensor<11xf32> {
+  %v = tensor.collapse_shape %x [[0, 1]] : tensor<2x4xf32> into tensor<8xf32>
+  %two = arith.constant 2.0 : f32
+  %p = tensor.pad %v low[1] high[2] {
+  ^bb0(%i: index):
+    tensor.yield %two : f32
+  } : tensor<8xf32> to tensor<11xf32>
+  %q = tensor.extract_slice %z[3] [11] [2] : tensor<40xf32> to tensor<11xf32>
+  %e = tensor.empty() : tensor<11xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+                       iterator_types = ["parallel"]}
+      ins(%p, %q : tensor<11xf32>, tensor<11xf32>) outs(%e : tensor<11xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<11xf32>
+  func.return %y : tensor<11xf32>
+}
+
+// -----
+
+// A result that is read both inside and outside is stored as well. What nobody reads is dropped.
+// CHECK-LABEL: func.func @outputs(
+// CHECK-NEXT:    %[[R:.*]], %[[S:.*]] = tile.launch @k0(%x) {npu.loc = ""} : (tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+// CHECK-NEXT:    func.return %[[R]], %[[S]]
+// CHECK:       tile.kernel @k0(%{{.*}}) outputs 2
+// CHECK-COUNT-2: tile.store
+// CHECK-NOT:   arith.mulf
+func.func @outputs(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %e0 = tensor.empty() : tensor<8xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%e0 : tensor<8xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %s = math.exp %a : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  %e1 = tensor.empty() : tensor<8xf32>
+  %z = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%y : tensor<8xf32>) outs(%e1 : tensor<8xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %s = arith.addf %a, %a : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  %e2 = tensor.empty() : tensor<8xf32>
+  %unread = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+                            iterator_types = ["parallel"]}
+      ins(%y : tensor<8xf32>) outs(%e2 : tensor<8xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %s = arith.mulf %a, %a : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  func.return %y, %z : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// Sums along the rows and then along the columns of something large would leave nothing parallel: two kernels.
+// CHECK-LABEL: func.func @sums(
+// CHECK-COUNT-2: tile.launch
+// CHECK-NEXT:    func.return
+func.func @sums(%x: tensor<8192x8xf32>) -> tensor<f32> {
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<8192xf32>
+  %f0 = linalg.fill ins(%zero : f32) outs(%e0 : tensor<8192xf32>) -> tensor<8192xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+                       iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<8192x8xf32>) outs(%f0 : tensor<8192xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %s = arith.addf %a, %c : f32
+    linalg.yield %s : f32
+  } -> tensor<8192xf32>
+  %e1 = tensor.empty() : tensor<f32>
+  %f1 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<f32>) -> tensor<f32>
+  %z = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>], iterator_types = ["reduction"]}
+      ins(%y : tensor<8192xf32>) outs(%f1 : tensor<f32>) {
+  ^bb0(%a: f32, %c: f32):
+    %s = arith.addf %a, %c : f32
+    linalg.yield %s : f32
+  } -> tensor<f32>
+  func.return %z : tensor<f32>
+}
+
+// -----
+
+// A function without linalg stays as it is.
+// CHECK-LABEL: func.func @nothing(
+// CHECK-NEXT:    %v = tensor.collapse_shape %x
+// CHECK-NEXT:    func.return %v
+func.func @nothing(%x: tensor<2x4xf32>) -> tensor<8xf32> {
+  %v = tensor.collapse_shape %x [[0, 1]] : tensor<2x4xf32> into tensor<8xf32>
+  func.return %v : tensor<8xf32>
+}

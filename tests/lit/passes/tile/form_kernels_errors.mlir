@@ -1,0 +1,118 @@
+// RUN: not npu-opt %s --tile-form-kernels --split-input-file 2>&1 | filecheck %s
+
+// CHECK: form_kernels_errors.mlir:[[# @LINE + 3]]:3: error: kernels need static shapes, got tensor<?x6xf32>
+#id = affine_map<(m, n) -> (m, n)>
+func.func @dynamic(%x: tensor<?x6xf32>, %e : tensor<?x6xf32>) -> tensor<?x6xf32> {
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<?x6xf32>) outs(%e : tensor<?x6xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = math.exp %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<?x6xf32>
+  func.return %y : tensor<?x6xf32>
+}
+
+// -----
+
+// CHECK: error: a linalg.generic with several results is not supported; split it
+#id = affine_map<(m) -> (m)>
+func.func @two_results(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %e = tensor.empty() : tensor<8xf32>
+  %f = tensor.empty() : tensor<8xf32>
+  %y:2 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%e, %f : tensor<8xf32>, tensor<8xf32>) {
+  ^bb0(%a: f32, %o: f32, %p: f32):
+    %0 = math.exp %a : f32
+    linalg.yield %0, %a : f32, f32
+  } -> tensor<8xf32>, tensor<8xf32>
+  func.return %y#0, %y#1 : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// CHECK: error: 'arith.addf' reads an argument from outside of the body
+// CHECK-NEXT: linalg.generic
+#id = affine_map<(m) -> (m)>
+func.func @outside(%x: tensor<8xf32>, %s: f32) -> tensor<8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.addf %a, %s : f32
+    linalg.yield %0 : f32
+  } -> tensor<8xf32>
+  func.return %y : tensor<8xf32>
+}
+
+// -----
+
+// CHECK: error: 'tensor.extract' reads an argument from outside of the body
+#id = affine_map<(m) -> (m)>
+func.func @gather(%x: tensor<8xf32>, %i: tensor<4xi32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%i : tensor<4xi32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%c: i32, %o: f32):
+    %k = arith.index_cast %c : i32 to index
+    %0 = tensor.extract %x[%k] : tensor<8xf32>
+    linalg.yield %0 : f32
+  } -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+// CHECK: error: the maps have to be linear, and that of the result plain dims
+func.func @not_linear(%x: tensor<8xf32>) -> tensor<16xf32> {
+  %e = tensor.empty() : tensor<16xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i floordiv 2)>, affine_map<(i) -> (i)>],
+                       iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%e : tensor<16xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = math.exp %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<16xf32>
+  func.return %y : tensor<16xf32>
+}
+
+// -----
+
+// CHECK: error: 'tensor.pad' behind another pad or slice cannot become part of a load
+#id = affine_map<(m) -> (m)>
+func.func @two_pads(%x: tensor<8xf32>) -> tensor<12xf32> {
+  %z = arith.constant 0.0 : f32
+  %o = arith.constant 1.0 : f32
+  %p = tensor.pad %x low[1] high[1] {
+  ^bb0(%i: index):
+    tensor.yield %z : f32
+  } : tensor<8xf32> to tensor<10xf32>
+  %q = tensor.pad %p low[1] high[1] {
+  ^bb0(%i: index):
+    tensor.yield %o : f32
+  } : tensor<10xf32> to tensor<12xf32>
+  %e = tensor.empty() : tensor<12xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%q : tensor<12xf32>) outs(%e : tensor<12xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %0 = math.exp %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<12xf32>
+  func.return %y : tensor<12xf32>
+}
+
+// -----
+
+// CHECK: error: 'tensor.insert_slice' has no lowering to kernels; generalise it to linalg.generic
+#id = affine_map<(m) -> (m)>
+func.func @insert(%x: tensor<8xf32>) -> tensor<16xf32> {
+  %e = tensor.empty() : tensor<16xf32>
+  %b = tensor.insert_slice %x into %e[8] [8] [1] : tensor<8xf32> into tensor<16xf32>
+  %f = tensor.empty() : tensor<16xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%b : tensor<16xf32>) outs(%f : tensor<16xf32>) {
+  ^bb0(%c: f32, %o: f32):
+    %0 = math.exp %c : f32
+    linalg.yield %0 : f32
+  } -> tensor<16xf32>
+  func.return %y : tensor<16xf32>
+}

@@ -49,8 +49,8 @@ def register_dialects(ctx: Context) -> None:
 
 def make_context() -> Context:
     """A context in which every dialect of ours is registered."""
-    from xdsl.context import Context
+    from npu_mlir.dialects.context import PluginContext
 
-    ctx = Context()
+    ctx = PluginContext()
     register_dialects(ctx)
     return ctx

@@ -92,7 +92,10 @@ def dense_array(attr: DenseIntOrFPElementsAttr[Any]) -> np.ndarray:
 @prepare("arith.constant")
 def constant(interp: Interpreter, op: Any) -> Step:
     if isinstance(op.value, DenseResourceAttr):
-        value = interp.weights.get(op.value.resource_handle.data)
+        from npu_mlir.weights import weights_of
+
+        store = weights_of(interp.module) if interp.weights is None else interp.weights
+        value = store.get(op.value.resource_handle.data)
     else:
         value = constant_value(op.value)
     return lambda args: (value,)

@@ -110,7 +110,11 @@ def find(op: Operation) -> tuple[Impl | None, Preparer | None]:
     return _impls.get(name), _preparers.get(name)
 
 
+MEANINGS: dict[str, str] = {}
+"""Modules with the meanings of dialects that plugins bring, by dialect."""
+
+
 def _load_dialect(dialect: str) -> None:
-    module = f"npu_mlir.interpreters.{dialect}"
+    module = MEANINGS.get(dialect, f"npu_mlir.interpreters.{dialect}")
     if importlib.util.find_spec(module) is not None:
         importlib.import_module(module)

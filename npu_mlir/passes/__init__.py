@@ -29,6 +29,7 @@ PASSES: dict[str, str] = {
     "linalg-fold-unit-reshapes": "npu_mlir.passes.linalg.fold_unit_reshapes:FoldUnitReshapes",
     "linalg-fuse-elementwise": "npu_mlir.passes.linalg.fuse_elementwise:FuseElementwise",
     "linalg-generalize-named-ops": "npu_mlir.passes.linalg.generalize_named_ops:GeneralizeNamedOps",
+    "linalg-to-upstream": "npu_mlir.passes.linalg.to_upstream:ToUpstream",
     "linalg-normalize": "npu_mlir.passes.linalg.normalize:Normalize",
     # tile
     "tile-form-kernels": "npu_mlir.passes.tile.form_kernels:FormKernels",
@@ -47,6 +48,15 @@ PASSES: dict[str, str] = {
     "npu-isa-cleanup": "npu_mlir.passes.npu_isa.cleanup:Cleanup",
 }
 """Every pass, by the name used in pipelines and flags."""
+
+
+def is_pass(name: str) -> bool:
+    """Whether there is a pass of this name, here or in an installed plugin."""
+    if name not in PASSES:
+        from npu_mlir.plugins import load_installed_plugins
+
+        load_installed_plugins()
+    return name in PASSES
 
 
 def pass_factory(name: str) -> Callable[[], type[ModulePass]]:

@@ -7,7 +7,8 @@ instruction fills the pipe, and is hidden while the pipe still executes what cam
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from npu_mlir.dialects.npu_isa import CubeWork, MoveWork, VectorWork, Work
 from npu_mlir.targets.target import Target
@@ -24,8 +25,24 @@ class Cost(NamedTuple):
     """How long it takes to start on an empty pipe."""
 
 
+CostFunction = Callable[[Any, Target], Cost]
+_costs: dict[type, CostFunction] = {}
+
+
+def cost(work_type: type) -> Callable[[CostFunction], CostFunction]:
+    """Register the decorated function `(work, target) -> Cost` for a kind of work that a plugin's instructions do."""
+
+    def register(function: CostFunction) -> CostFunction:
+        _costs[work_type] = function
+        return function
+
+    return register
+
+
 def cost_of(work: Work, target: Target) -> Cost:
     """The cost of a piece of work on one core of the target."""
+    if type(work) in _costs:
+        return _costs[type(work)](work, target)
     if isinstance(work, MoveWork):
         return _move(work, target)
     if isinstance(work, CubeWork):

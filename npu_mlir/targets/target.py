@@ -140,11 +140,21 @@ def get_target(name: str) -> Target:
     if name.endswith(".toml"):
         return read_target(Path(name))
     if name not in target_names():
+        from npu_mlir.plugins import load_installed_plugins
+
+        load_installed_plugins()
+    if name in ADDED_TARGETS:
+        return read_target(ADDED_TARGETS[name])
+    if name not in target_names():
         hint = closest(name, target_names())
         raise UserError(f"unknown target '{name}'{hint}", notes=[f"known: {', '.join(target_names())}"])
     return read_target(TARGETS / f"{name}.toml")
 
 
+ADDED_TARGETS: dict[str, Path] = {}
+"""The machines that plugins bring."""
+
+
 def target_names() -> list[str]:
-    """The machines that come with the package."""
-    return sorted(p.stem for p in TARGETS.glob("*.toml"))
+    """The machines that are known by a name."""
+    return sorted({*ADDED_TARGETS, *(p.stem for p in TARGETS.glob("*.toml"))})

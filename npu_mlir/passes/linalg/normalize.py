@@ -12,6 +12,7 @@ since a pad costs nothing: the load of a tile does it. Afterwards
 - pads, slices and fills feed generics only; elsewhere a generic copies them;
 - a slice keeps the rank of its source, and a `tensor.collapse_shape` drops dims;
 - `tensor.splat` is a fill, `tensor.cast` to the same shape is gone, arith and math ops on tensors are generics;
+- constants that are resources are weights;
 - a generic has one result, tensors as inputs (scalar constants move into its body), and reads its init only if its
   body does.
 
@@ -28,13 +29,22 @@ from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import AnyFloat, DenseArrayBase, ModuleOp, StringAttr, TensorType, i1
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    DenseArrayBase,
+    DenseResourceAttr,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    i1,
+)
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.diagnostics import UserError
+from npu_mlir.dialects.graph.weight import WeightOp
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.generics import (
     LOCATION,
@@ -103,7 +113,11 @@ def _rewrite_tensor_op(op: Operation) -> None:
         rank = len(shape_of(op.source))
         if len(shape_of(op.result)) != rank:
             _replace(op, lambda b: _slice_then_collapse(b, op))
-    elif op.name.startswith(("arith.", "math.")) and not isinstance(op, arith.ConstantOp):
+    elif isinstance(op, arith.ConstantOp):
+        if isinstance(op.value, DenseResourceAttr):
+            weight = WeightOp(op.value.resource_handle.data, cast("TensorType[Attribute]", op.result.type))
+            _replace(op, lambda b: b.add(weight))
+    elif op.name.startswith(("arith.", "math.")):
         if isinstance(op.results[0].type, TensorType):
             _replace(op, lambda b: _mapped(b, op))
 

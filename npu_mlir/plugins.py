@@ -1,0 +1,170 @@
+"""Passes, dialects, meanings, costs and targets from outside.
+
+A single file, for work in progress:
+
+    npu-opt --load-pass-plugin my_pass.py in.mlir --my-pass
+
+Each `ModulePass` and each `Dialect` that the file defines can be used by its name; meanings and costs register
+themselves when the file is imported (`npu_mlir.interpreters.registry.impl`, `npu_mlir.targets.cost.cost`).
+
+An installed package, through an entry point of the group `npu_mlir.plugins`:
+
+    [project.entry-points."npu_mlir.plugins"]
+    my_package = "my_package:PLUGIN"
+
+    PLUGIN = Plugin(passes={"my-pass": "my_package.my_pass:MyPass"}, dialects={"my": "my_package.my:My"},
+                    meanings={"my": "my_package.meanings"}, targets={"my-npu": "my_package/my_npu.toml"})
+
+Installed plugins are looked for only when a name is not ours: finding entry points takes longer than the start of a
+tool.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from npu_mlir.diagnostics import SourceLocation, UserError, register_source
+
+GROUP = "npu_mlir.plugins"
+"""The entry point group of installed plugins."""
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """What an installed package adds; all of it is imported on use."""
+
+    passes: Mapping[str, str] = field(default_factory=dict[str, str])
+    """`{"pass-name": "module:Class"}`"""
+    dialects: Mapping[str, str] = field(default_factory=dict[str, str])
+    """`{"dialect": "module:Object"}`"""
+    meanings: Mapping[str, str] = field(default_factory=dict[str, str])
+    """`{"dialect": "module"}`: a module that registers what the ops do, and what they cost."""
+    targets: Mapping[str, str | Path] = field(default_factory=dict[str, "str | Path"])
+    """`{"name": "file.toml"}`"""
+
+
+def add_plugin(plugin: Plugin) -> None:
+    """Make what the plugin brings known; a name that is taken is an error."""
+    from npu_mlir.dialects import DIALECTS
+    from npu_mlir.interpreters.registry import MEANINGS
+    from npu_mlir.passes import PASSES
+    from npu_mlir.targets.target import ADDED_TARGETS, target_names
+
+    _add("pass", plugin.passes, PASSES)
+    _add("dialect", plugin.dialects, DIALECTS)
+    MEANINGS.update(plugin.meanings)
+    taken = dict.fromkeys(target_names(), "")
+    _add("target", {name: str(path) for name, path in plugin.targets.items()}, taken)
+    ADDED_TARGETS.update({name: Path(path) for name, path in plugin.targets.items()})
+
+
+def _add(what: str, new: Mapping[str, str], registry: dict[str, str]) -> None:
+    for name, where in new.items():
+        if registry.get(name, where) != where:
+            raise UserError(f"a plugin brings the {what} '{name}', which exists already")
+        registry[name] = where
+
+
+@cache
+def load_installed_plugins() -> int:
+    """Add the plugins of all installed packages, once; returns how many there are."""
+    from importlib.metadata import entry_points
+
+    entries = entry_points(group=GROUP)
+    for entry in entries:
+        try:
+            plugin = entry.load()
+        except Exception as error:
+            raise UserError(
+                f"the plugin '{entry.name}' ({entry.value}) cannot be imported: {type(error).__name__}: {error}"
+            ) from error
+        if not isinstance(plugin, Plugin):
+            raise UserError(f"the plugin '{entry.name}' ({entry.value}) is not a npu_mlir.plugins.Plugin")
+        add_plugin(plugin)
+    return len(entries)
+
+
+def load_plugin_file(path: str) -> Plugin:
+    """Import a file and add the passes and dialects that it defines."""
+    module = _import_file(path)
+    from xdsl.ir import Dialect
+    from xdsl.passes import ModulePass
+
+    passes: dict[str, str] = {}
+    dialects: dict[str, str] = {}
+    for name, value in vars(module).items():
+        if isinstance(value, Dialect):
+            dialects[value.name] = f"{module.__name__}:{name}"
+        elif (
+            isinstance(value, type) and issubclass(value, ModulePass) and value.__module__ == module.__name__
+        ):
+            if not isinstance(getattr(value, "name", None), str):
+                raise UserError(f"the pass {name} in '{path}' has no name (name = \"my-pass\")")
+            passes[value.name] = f"{module.__name__}:{name}"
+    if not passes and not dialects:
+        raise UserError(f"the plugin '{path}' defines no pass: a class derived from xdsl.passes.ModulePass")
+    plugin = Plugin(passes, dialects)
+    add_plugin(plugin)
+    return plugin
+
+
+def _import_file(path: str) -> ModuleType:
+    file = Path(path)
+    if not file.is_file():
+        raise UserError(f"cannot read the plugin '{path}': no such file")
+    name = f"npu_mlir_plugin_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file.resolve())
+    if spec is None or spec.loader is None:
+        raise UserError(f"the plugin '{path}' is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    # Classes find their module by its name: options of passes are evaluated there.
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except UserError:
+        raise
+    except Exception as error:
+        del sys.modules[name]
+        raise _import_error(path, file, error) from error
+    return module
+
+
+def _import_error(path: str, file: Path, error: Exception) -> UserError:
+    """Which line of the plugin is to blame: where its syntax is wrong, or the innermost of its lines on the stack."""
+    message = f"the plugin cannot be imported: {type(error).__name__}: {error}"
+    register_source(path, file.read_text(errors="replace"))
+    own = str(file.resolve())
+    if isinstance(error, SyntaxError) and error.filename == own:
+        message = f"the plugin cannot be imported: {error.msg}"
+        return UserError(message, loc=SourceLocation(path, error.lineno or 1, error.offset or 1))
+    lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == own]
+    if not lines:
+        return UserError(f"{path}: {message}")
+    return UserError(message, loc=SourceLocation(path, lines[-1].lineno or 1, (lines[-1].colno or 0) + 1))
+
+
+def take_plugin_options(argv: list[str]) -> list[str]:
+    """Load the files named by `--load-pass-plugin` in a command line; returns the other arguments.
+
+    It comes before anything else is parsed: the passes of a plugin have flags.
+    """
+    flag, rest = "--load-pass-plugin", list[str]()
+    arguments = iter(argv)
+    for argument in arguments:
+        if argument == flag:
+            path = next(arguments, None)
+            if path is None:
+                raise UserError(f"{flag} needs a file: {flag} my_pass.py")
+            load_plugin_file(path)
+        elif argument.startswith(f"{flag}="):
+            load_plugin_file(argument.removeprefix(f"{flag}="))
+        else:
+            rest.append(argument)
+    return rest

@@ -1,0 +1,276 @@
+// RUN: not npu-opt %s --tile-apply-schedule --split-input-file 2>&1 | filecheck %s
+
+// CHECK: error: the schedule must give 'tile' and 'inner' for 3 dimension classes
+#gm = #tile.space<gm>
+tile.kernel @count(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: memref<8x6xf32, #gm>)
+    schedule #tile.schedule<{tile = array<i64: 4, 3>, inner = array<i64: 4, 3>, order = array<i64: 0, 1>}> {
+  %a = tile.load %x[] map affine_map<(m, n) -> (m, n)> : memref<8x12xf32, #gm> -> tensor<8x12xf32>
+  %b = tile.load %w[] map affine_map<(m, n) -> (m, n)> : memref<12x6xf32, #gm> -> tensor<12x6xf32>
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<8x6xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e0 : tensor<8x6xf32>) -> tensor<8x6xf32>
+  %product = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+                                              affine_map<(m, n, k) -> (m, n)>],
+                             iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : tensor<8x12xf32>, tensor<12x6xf32>) outs(%f : tensor<8x6xf32>) {
+  ^bb0(%i: f32, %j: f32, %c: f32):
+    %p = arith.mulf %i, %j : f32
+    %s = arith.addf %c, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<8x6xf32>
+  tile.store %product, %y[] map affine_map<(m, n) -> (m, n)> : tensor<8x6xf32>, memref<8x6xf32, #gm>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: class 0: need 0 < inner <= tile, got 0 and 4
+#gm = #tile.space<gm>
+tile.kernel @zero(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: memref<8x6xf32, #gm>)
+    schedule #tile.schedule<{tile = array<i64: 4, 3, 8>, inner = array<i64: 0, 3, 8>, order = array<i64: 0, 1>}> {
+  %a = tile.load %x[] map affine_map<(m, n) -> (m, n)> : memref<8x12xf32, #gm> -> tensor<8x12xf32>
+  %b = tile.load %w[] map affine_map<(m, n) -> (m, n)> : memref<12x6xf32, #gm> -> tensor<12x6xf32>
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<8x6xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e0 : tensor<8x6xf32>) -> tensor<8x6xf32>
+  %product = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+                                              affine_map<(m, n, k) -> (m, n)>],
+                             iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : tensor<8x12xf32>, tensor<12x6xf32>) outs(%f : tensor<8x6xf32>) {
+  ^bb0(%i: f32, %j: f32, %c: f32):
+    %p = arith.mulf %i, %j : f32
+    %s = arith.addf %c, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<8x6xf32>
+  tile.store %product, %y[] map affine_map<(m, n) -> (m, n)> : tensor<8x6xf32>, memref<8x6xf32, #gm>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: class 0: need 0 < inner <= tile, got 8 and 4
+#gm = #tile.space<gm>
+tile.kernel @larger(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: memref<8x6xf32, #gm>)
+    schedule #tile.schedule<{tile = array<i64: 4, 3, 8>, inner = array<i64: 8, 3, 8>, order = array<i64: 0, 1>}> {
+  %a = tile.load %x[] map affine_map<(m, n) -> (m, n)> : memref<8x12xf32, #gm> -> tensor<8x12xf32>
+  %b = tile.load %w[] map affine_map<(m, n) -> (m, n)> : memref<12x6xf32, #gm> -> tensor<12x6xf32>
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<8x6xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e0 : tensor<8x6xf32>) -> tensor<8x6xf32>
+  %product = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+                                              affine_map<(m, n, k) -> (m, n)>],
+                             iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : tensor<8x12xf32>, tensor<12x6xf32>) outs(%f : tensor<8x6xf32>) {
+  ^bb0(%i: f32, %j: f32, %c: f32):
+    %p = arith.mulf %i, %j : f32
+    %s = arith.addf %c, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<8x6xf32>
+  tile.store %product, %y[] map affine_map<(m, n) -> (m, n)> : tensor<8x6xf32>, memref<8x6xf32, #gm>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: class 2: the inner size 3 has to divide the tile size 8
+#gm = #tile.space<gm>
+tile.kernel @divide(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: memref<8x6xf32, #gm>)
+    schedule #tile.schedule<{tile = array<i64: 4, 3, 8>, inner = array<i64: 4, 3, 3>, order = array<i64: 0, 1>}> {
+  %a = tile.load %x[] map affine_map<(m, n) -> (m, n)> : memref<8x12xf32, #gm> -> tensor<8x12xf32>
+  %b = tile.load %w[] map affine_map<(m, n) -> (m, n)> : memref<12x6xf32, #gm> -> tensor<12x6xf32>
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<8x6xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e0 : tensor<8x6xf32>) -> tensor<8x6xf32>
+  %product = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+                                              affine_map<(m, n, k) -> (m, n)>],
+                             iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : tensor<8x12xf32>, tensor<12x6xf32>) outs(%f : tensor<8x6xf32>) {
+  ^bb0(%i: f32, %j: f32, %c: f32):
+    %p = arith.mulf %i, %j : f32
+    %s = arith.addf %c, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<8x6xf32>
+  tile.store %product, %y[] map affine_map<(m, n) -> (m, n)> : tensor<8x6xf32>, memref<8x6xf32, #gm>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: the order must name the tiled parallel classes [0, 1]
+#gm = #tile.space<gm>
+tile.kernel @order(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: memref<8x6xf32, #gm>)
+    schedule #tile.schedule<{tile = array<i64: 4, 3, 8>, inner = array<i64: 4, 3, 8>, order = array<i64: 0>}> {
+  %a = tile.load %x[] map affine_map<(m, n) -> (m, n)> : memref<8x12xf32, #gm> -> tensor<8x12xf32>
+  %b = tile.load %w[] map affine_map<(m, n) -> (m, n)> : memref<12x6xf32, #gm> -> tensor<12x6xf32>
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<8x6xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e0 : tensor<8x6xf32>) -> tensor<8x6xf32>
+  %product = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+                                              affine_map<(m, n, k) -> (m, n)>],
+                             iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : tensor<8x12xf32>, tensor<12x6xf32>) outs(%f : tensor<8x6xf32>) {
+  ^bb0(%i: f32, %j: f32, %c: f32):
+    %p = arith.mulf %i, %j : f32
+    %s = arith.addf %c, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<8x6xf32>
+  tile.store %product, %y[] map affine_map<(m, n) -> (m, n)> : tensor<8x6xf32>, memref<8x6xf32, #gm>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: class 1 is reduced and used again: its tile must be whole, 12
+#gm = #tile.space<gm>
+tile.kernel @whole(%x: memref<8x12xf32, #gm>, %y: memref<8x12xf32, #gm>)
+    schedule #tile.schedule<{tile = array<i64: 4, 6>, inner = array<i64: 4, 6>, order = array<i64: 0>}> {
+  %a = tile.load %x[] map affine_map<(m, n) -> (m, n)> : memref<8x12xf32, #gm> -> tensor<8x12xf32>
+  %e2 = tensor.empty() : tensor<8x12xf32>
+  %power = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>],
+                           iterator_types = ["parallel", "parallel"]}
+      ins(%a : tensor<8x12xf32>) outs(%e2 : tensor<8x12xf32>) {
+  ^bb0(%i: f32, %c: f32):
+    %s = math.exp %i : f32
+    linalg.yield %s : f32
+  } -> tensor<8x12xf32>
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e0 : tensor<8xf32>) -> tensor<8xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m)>],
+                         iterator_types = ["parallel", "reduction"]}
+      ins(%power : tensor<8x12xf32>) outs(%f : tensor<8xf32>) {
+  ^bb0(%i: f32, %c: f32):
+    %s = arith.addf %c, %i : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  %e1 = tensor.empty() : tensor<8x12xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m)>,
+                                        affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
+      ins(%power, %sum : tensor<8x12xf32>, tensor<8xf32>) outs(%e1 : tensor<8x12xf32>) {
+  ^bb0(%i: f32, %j: f32, %c: f32):
+    %s = arith.divf %i, %j : f32
+    linalg.yield %s : f32
+  } -> tensor<8x12xf32>
+  tile.store %r, %y[] map affine_map<(m, n) -> (m, n)> : tensor<8x12xf32>, memref<8x12xf32, #gm>
+  tile.return
+}
+
+// -----
+
+#gm = #tile.space<gm>
+// CHECK: error: class 0 is a batch of matrix products: its tile must be 1, got 2
+tile.kernel @batch(%x: memref<4x8x12xf32, #gm>, %w: memref<4x12x6xf32, #gm>, %y: memref<4x8x6xf32, #gm>)
+    schedule #tile.schedule<{tile = array<i64: 2, 8, 6, 12>, inner = array<i64: 2, 8, 6, 12>, order = array<i64: 0>}> {
+  %a = tile.load %x[] map affine_map<(b, m, n) -> (b, m, n)> : memref<4x8x12xf32, #gm> -> tensor<4x8x12xf32>
+  %b = tile.load %w[] map affine_map<(b, m, n) -> (b, m, n)> : memref<4x12x6xf32, #gm> -> tensor<4x12x6xf32>
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<4x8x6xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e0 : tensor<4x8x6xf32>) -> tensor<4x8x6xf32>
+  %product = linalg.generic {indexing_maps = [affine_map<(b, m, n, k) -> (b, m, k)>,
+                                              affine_map<(b, m, n, k) -> (b, k, n)>,
+                                              affine_map<(b, m, n, k) -> (b, m, n)>],
+                             iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%a, %b : tensor<4x8x12xf32>, tensor<4x12x6xf32>) outs(%f : tensor<4x8x6xf32>) {
+  ^bb0(%i: f32, %j: f32, %c: f32):
+    %p = arith.mulf %i, %j : f32
+    %s = arith.addf %c, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<4x8x6xf32>
+  tile.store %product, %y[] map affine_map<(b, m, n) -> (b, m, n)> : tensor<4x8x6xf32>, memref<4x8x6xf32, #gm>
+  tile.return
+}
+
+// -----
+
+// The operand is a slice: its neighbours must not be added.
+// CHECK: error: class 2 is a sum over a part of an operand: its tile has to divide 12, got 8
+#gm = #tile.space<gm>
+tile.kernel @neighbours(%x: memref<8x20xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: memref<8x6xf32, #gm>)
+    schedule #tile.schedule<{tile = array<i64: 4, 3, 8>, inner = array<i64: 4, 3, 8>, order = array<i64: 0, 1>}> {
+  %a = tile.load %x[] map affine_map<(m, n) -> (m, n + 2)> : memref<8x20xf32, #gm> -> tensor<8x12xf32>
+  %b = tile.load %w[] map affine_map<(m, n) -> (m, n)> : memref<12x6xf32, #gm> -> tensor<12x6xf32>
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<8x6xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e0 : tensor<8x6xf32>) -> tensor<8x6xf32>
+  %product = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+                                              affine_map<(m, n, k) -> (m, n)>],
+                             iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : tensor<8x12xf32>, tensor<12x6xf32>) outs(%f : tensor<8x6xf32>) {
+  ^bb0(%i: f32, %j: f32, %c: f32):
+    %p = arith.mulf %i, %j : f32
+    %s = arith.addf %c, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<8x6xf32>
+  tile.store %product, %y[] map affine_map<(m, n) -> (m, n)> : tensor<8x6xf32>, memref<8x6xf32, #gm>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: only a cast can be done on the way from L0C to GM
+#gm = #tile.space<gm>
+tile.kernel @direct(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: memref<8x6xf32, #gm>)
+    schedule #tile.schedule<{tile = array<i64: 4, 3, 12>, inner = array<i64: 4, 3, 12>, order = array<i64: 0, 1>, direct}> {
+  %a = tile.load %x[] map affine_map<(m, n) -> (m, n)> : memref<8x12xf32, #gm> -> tensor<8x12xf32>
+  %b = tile.load %w[] map affine_map<(m, n) -> (m, n)> : memref<12x6xf32, #gm> -> tensor<12x6xf32>
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<8x6xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e0 : tensor<8x6xf32>) -> tensor<8x6xf32>
+  %product = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+                                              affine_map<(m, n, k) -> (m, n)>],
+                             iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : tensor<8x12xf32>, tensor<12x6xf32>) outs(%f : tensor<8x6xf32>) {
+  ^bb0(%i: f32, %j: f32, %c: f32):
+    %p = arith.mulf %i, %j : f32
+    %s = arith.addf %c, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<8x6xf32>
+  %e1 = tensor.empty() : tensor<8x6xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>],
+                       iterator_types = ["parallel", "parallel"]}
+      ins(%product : tensor<8x6xf32>) outs(%e1 : tensor<8x6xf32>) {
+  ^bb0(%i: f32, %c: f32):
+    %s = math.exp %i : f32
+    linalg.yield %s : f32
+  } -> tensor<8x6xf32>
+  tile.store %r, %y[] map affine_map<(m, n) -> (m, n)> : tensor<8x6xf32>, memref<8x6xf32, #gm>
+  tile.return
+}
+
+// -----
+
+#gm = #tile.space<gm>
+// CHECK: error: the operations of the kernel do not form one loop nest
+tile.kernel @nest(%a: memref<4x4xf32, #gm>, %y: memref<4x4xf32, #gm>)
+    schedule #tile.schedule<{tile = array<i64: 4, 4>, inner = array<i64: 4, 4>, order = array<i64>}> {
+  %0 = tile.load %a[] map affine_map<(m, n) -> (m, n)> : memref<4x4xf32, #gm> -> tensor<4x4xf32>
+  %e = tensor.empty() : tensor<4x4xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>],
+                       iterator_types = ["parallel", "parallel"]}
+      ins(%0 : tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) {
+  ^bb0(%i: f32, %c: f32):
+    %s = math.exp %i : f32
+    linalg.yield %s : f32
+  } -> tensor<4x4xf32>
+  %e1 = tensor.empty() : tensor<4x4xf32>
+  %t = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (n, m)>,
+                                        affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
+      ins(%r, %r : tensor<4x4xf32>, tensor<4x4xf32>) outs(%e1 : tensor<4x4xf32>) {
+  ^bb0(%i: f32, %j: f32, %c: f32):
+    %s = arith.addf %i, %j : f32
+    linalg.yield %s : f32
+  } -> tensor<4x4xf32>
+  tile.store %t, %y[] map affine_map<(m, n) -> (m, n)> : tensor<4x4xf32>, memref<4x4xf32, #gm>
+  tile.return
+}
+
+// -----
+
+#gm = #tile.space<gm>
+// CHECK: error: a kernel stores results of linalg.generic only
+tile.kernel @copy(%a: memref<4xf32, #gm>, %y: memref<4xf32, #gm>)
+    schedule #tile.schedule<{tile = array<i64>, inner = array<i64>, order = array<i64>}> {
+  %0 = tile.load %a[] map affine_map<(m) -> (m)> : memref<4xf32, #gm> -> tensor<4xf32>
+  tile.store %0, %y[] map affine_map<(m) -> (m)> : tensor<4xf32>, memref<4xf32, #gm>
+  tile.return
+}

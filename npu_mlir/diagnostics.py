@@ -8,17 +8,20 @@ Code that finds a mistake of the user raises `UserError`; a tool prints it with 
     in.mlir:1:1: note: in the function 'main'
 
 Anything else that is raised is a mistake of ours and keeps its traceback.
+
+What isn't an error is reported with `warn` and `remark`, which print the same way and go on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from xdsl.ir import Operation
+    from xdsl.ir import Attribute, Operation
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class UserError(Exception):
     `loc` is the operation or the place in a file that is to blame, `notes` are strings or `Note`s.
     """
 
+    severity = "error"
+
     def __init__(
         self,
         message: str,
@@ -58,6 +63,48 @@ class UserError(Exception):
         self.message = message
         self.notes = [note if isinstance(note, Note) else Note(note) for note in notes]
         self.loc = loc
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """A message that doesn't end the work: `severity` is "warning" or "remark"."""
+
+    severity: str
+    message: str
+    loc: Operation | SourceLocation | None = None
+    notes: Sequence[Note] = ()
+
+
+Handler = Callable[[Diagnostic], None]
+
+
+def _print(diagnostic: Diagnostic) -> None:
+    print(render(diagnostic), file=sys.stderr)
+
+
+_handlers: list[Handler] = [_print]
+
+
+def warn(message: str, *, loc: Operation | SourceLocation | None = None, notes: Sequence[Note] = ()) -> None:
+    """Tell the user what is probably a mistake, and go on."""
+    _handlers[-1](Diagnostic("warning", message, loc, notes))
+
+
+def remark(
+    message: str, *, loc: Operation | SourceLocation | None = None, notes: Sequence[Note] = ()
+) -> None:
+    """Tell the user what a pass found or decided."""
+    _handlers[-1](Diagnostic("remark", message, loc, notes))
+
+
+@contextmanager
+def handling(handler: Handler) -> Generator[None]:
+    """Hand warnings and remarks to `handler` instead of printing them."""
+    _handlers.append(handler)
+    try:
+        yield
+    finally:
+        _handlers.pop()
 
 
 @dataclass
@@ -81,26 +128,47 @@ def register_source(name: str, text: str) -> None:
 
 def closest(name: str, candidates: Iterable[str]) -> str:
     """`"; did you mean 'x'?"` for the candidate most like `name`, or nothing if none is."""
+    from difflib import get_close_matches
+
     matches = get_close_matches(name, list(candidates), n=1, cutoff=0.6)
     return f"; did you mean '{matches[0]}'?" if matches else ""
 
 
 def location_of(op: Operation) -> SourceLocation | None:
     """Where `op` stands in its source: its own place or that of the closest op around it that has one."""
-    from xdsl.dialects.builtin import FileLineColLoc
-
     around: Operation | None = op
     while around is not None:
-        loc = around.location
-        if isinstance(loc, FileLineColLoc):
-            return SourceLocation(loc.filename.data, loc.line.data, loc.column.data)
+        place = place_of(around.location)
+        if place is not None:
+            return place
         around = around.parent_op()
     return None
 
 
-def render(error: UserError) -> str:
+def place_of(loc: Attribute) -> SourceLocation | None:
+    """The first place in a file that a location attribute names."""
+    from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
+
+    if isinstance(loc, FileLineColLoc):
+        return SourceLocation(loc.filename.data, loc.line.data, loc.column.data)
+    if isinstance(loc, NameLoc):
+        return place_of(loc.location)
+    if isinstance(loc, CallSiteLoc):
+        return place_of(loc.callee) or place_of(loc.caller)
+    if isinstance(loc, FusedLoc) and isinstance(loc.locations, ArrayAttr):
+        places = (place_of(part) for part in loc.locations.data)
+        return next((place for place in places if place is not None), None)
+    return None
+
+
+def resolve(loc: Operation | SourceLocation | None) -> SourceLocation | None:
+    """The place that the location of a message stands for."""
+    return loc if loc is None or isinstance(loc, SourceLocation) else location_of(loc)
+
+
+def render(error: UserError | Diagnostic) -> str:
     """The text of an error as tools print it, one line per part, without a final newline."""
-    lines = _render_message("error", error.message, error.loc)
+    lines = _render_message(error.severity, error.message, error.loc)
     lines += _provenance(error.loc)
     for note in error.notes:
         lines += _render_message("note", note.message, note.loc)
@@ -108,7 +176,7 @@ def render(error: UserError) -> str:
 
 
 def _render_message(kind: str, message: str, loc: Operation | SourceLocation | None) -> list[str]:
-    place = loc if loc is None or isinstance(loc, SourceLocation) else location_of(loc)
+    place = resolve(loc)
     if place is None:
         return [f"{kind}: {message}"]
     lines = [f"{place}: {kind}: {message}"]

@@ -25,14 +25,15 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from npu_mlir.diagnostics import SourceLocation, UserError
 from npu_mlir.files import STDIN_NAME, read_text, write_atomically
 from npu_mlir.parsing import parse_module
-from npu_mlir.printing import op_text
+from npu_mlir.printing import PLAIN, PrintOptions, op_text
+from npu_mlir.resources import dialect_resources, read_dialect_resources
 
 if TYPE_CHECKING:
     import numpy as np
     from xdsl.context import Context
 
 _WEIGHTS = "npu.weights"
-_SECTION = re.compile(r"^\{-#.*?^#-\}\s*\Z", re.DOTALL | re.MULTILINE)
+RESOURCES = re.compile(r"^\{-#.*?^#-\}\s*\Z", re.DOTALL | re.MULTILINE)
 _ENTRY = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*"0x([0-9A-Fa-f]*)"')
 
 
@@ -42,10 +43,11 @@ def load_module(ctx: Context, path: str) -> ModuleOp:
     return parse_with_weights(ctx, text, name)
 
 
-def parse_with_weights(ctx: Context, text: str, name: str) -> ModuleOp:
+def parse_with_weights(ctx: Context, text: str, name: str, *, implicit_module: bool = True) -> ModuleOp:
     """Parse `text`, the contents of the file `name`, and connect the module with its weights."""
-    section = _SECTION.search(text) if "{-#" in text else None
-    module = parse_module(ctx, text[: section.start()] if section else text, name)
+    section = RESOURCES.search(text) if "{-#" in text else None
+    contents = text[: section.start()] if section else text
+    module = parse_module(ctx, contents, name, implicit_module=implicit_module)
     if section is None and _WEIGHTS not in module.attributes:
         return module
 
@@ -55,14 +57,16 @@ def parse_with_weights(ctx: Context, text: str, name: str) -> ModuleOp:
     store.directory = Path("." if name == STDIN_NAME else name).parent
     if section is not None:
         line = text.count("\n", 0, section.start()) + 1
-        _read_section(module, section.group(), SourceLocation(name, line, 1))
+        loc = SourceLocation(name, line, 1)
+        _read_section(module, section.group(), loc)
+        read_dialect_resources(module, section.group(), loc)
     return module
 
 
-def save_module(module: ModuleOp, path: str, *, generic: bool = False) -> None:
+def save_module(module: ModuleOp, path: str, options: PrintOptions = PLAIN) -> None:
     """Write a module to `path` and its weights beside it; `-` is standard output."""
     if path == "-":
-        write_atomically(path, module_text(module, generic=generic))
+        write_atomically(path, module_text(module, options))
         return
     if _uses_weights(module):
         from npu_mlir.weights import save_weights
@@ -70,14 +74,14 @@ def save_module(module: ModuleOp, path: str, *, generic: bool = False) -> None:
         save_weights(module, Path(path).with_suffix(".safetensors"))
     else:
         module.attributes.pop(_WEIGHTS, None)
-    write_atomically(path, op_text(module, generic=generic))
+    write_atomically(path, op_text(module, options) + _section(module, [], options))
 
 
-def module_text(module: ModuleOp, *, generic: bool = False) -> str:
+def module_text(module: ModuleOp, options: PrintOptions = PLAIN) -> str:
     """The text of a module that stands alone: `npu.weights` is relative to the current directory, and weights
     that no file has are part of the text."""
     if not _uses_weights(module):
-        return op_text(module, generic=generic)
+        return op_text(module, options) + _section(module, [], options)
 
     from npu_mlir.weights import weight_names, weights_of
 
@@ -86,20 +90,38 @@ def module_text(module: ModuleOp, *, generic: bool = False) -> str:
     if store.path is not None and len(new) < len(weight_names(module)):
         module.attributes[_WEIGHTS] = StringAttr(os.path.relpath(store.directory / store.path))
         store.directory = Path()
-    return op_text(module, generic=generic) + _section({name: store.get(name) for name in new})
+    return op_text(module, options) + _section(module, new, options)
 
 
 def _uses_weights(module: ModuleOp) -> bool:
     return any(op.name == "graph.weight" for op in module.walk())
 
 
-def _section(arrays: dict[str, np.ndarray]) -> str:
-    if not arrays:
+def _section(module: ModuleOp, weights: list[str], options: PrintOptions) -> str:
+    """The resource section: these weights, and the resources that the module refers to."""
+    parts = [
+        _external_resources(module, weights, options),
+        dialect_resources(module, options.elide_resources),
+    ]
+    body = ",\n".join(part for part in parts if part)
+    return f"\n{{-#\n{body}\n#-}}\n" if body else ""
+
+
+def _external_resources(module: ModuleOp, weights: list[str], options: PrintOptions) -> str:
+    if not weights:
         return ""
-    entries = ",\n".join(
-        f'      "{_escape(name)}": "0x{array.tobytes().hex().upper()}"' for name, array in arrays.items()
-    )
-    return f"\n{{-#\n  external_resources: {{\n    npu_weights: {{\n{entries}\n    }}\n  }}\n#-}}\n"
+
+    from npu_mlir.weights import weights_of
+
+    store, longest = weights_of(module), options.elide_resources
+    texts = {name: f'"0x{store.get(name).tobytes().hex().upper()}"' for name in weights}
+    entries = [
+        f'      "{_escape(name)}": {text}'
+        for name, text in texts.items()
+        if longest is None or len(text) <= longest
+    ]
+    body = ",\n".join(entries)
+    return f"  external_resources: {{\n    npu_weights: {{\n{body}\n    }}\n  }}" if entries else ""
 
 
 def _read_section(module: ModuleOp, text: str, loc: SourceLocation) -> None:

@@ -42,6 +42,8 @@ class LocatingParser(Parser):
         self._first_uses: dict[str, Span] = {}
         self.open_ops: list[int] = []
         """Positions of the ops being parsed, outermost first; they stay when an exception passes."""
+        self.implicit_module = False
+        """Whether the module that was parsed isn't in the text."""
 
     def line_and_column(self, position: int) -> tuple[int, int]:
         line = bisect_right(self._line_starts, position)
@@ -53,15 +55,22 @@ class LocatingParser(Parser):
         op = super().parse_operation()
         self.open_ops.pop()
         if op.location is UNKNOWN_LOC:
-            line, column = self.line_and_column(position)
-            op.location = FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
+            op.location = self._location(position)
         return op
+
+    def _location(self, position: int) -> FileLineColLoc:
+        line, column = self.line_and_column(position)
+        return FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
 
     def _parse_tensor_literal_element(self) -> AttrParser._TensorLiteralElement:  # pyright: ignore[reportPrivateUsage]
         element = super()._parse_tensor_literal_element()
         if element.span.text[:2] in ("0x", "0X"):
             return _BitPattern(element.is_negative, element.value, element.span)
         return element
+
+    def _parse_dialect_resource_handle(self, dialect_name: str, interface: Any) -> str:
+        # xDSL takes identifiers alone, and gives a name that an earlier file had another one.
+        return self.parse_identifier_or_str_literal()
 
     def resolve_operand(self, operand: UnresolvedOperand, type: Attribute) -> SSAValue:
         name = operand.operand_name
@@ -70,13 +79,19 @@ class LocatingParser(Parser):
         return super().resolve_operand(operand, type)
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        position = self._current_token.span.start
         if self._current_token.kind is MLIRTokenKind.EOF:
             return ModuleOp([])
         try:
-            return super().parse_module(allow_implicit_module)
+            module = super().parse_module(allow_implicit_module)
         except ParseError:
             self._raise_for_undefined_values()
             raise
+        if module.location is UNKNOWN_LOC:
+            # Nothing in the text stands for the module: it is where its contents begin.
+            self.implicit_module = True
+            module.location = self._location(position)
+        return module
 
     def _raise_for_undefined_values(self) -> None:
         """xDSL reports values that nothing defines at the end of the file: say where they are used."""
@@ -113,17 +128,21 @@ _MALFORMED = (
 """What verifiers of attributes and custom parsers of xDSL raise on malformed text; others are our mistakes."""
 
 
-def parse_module(ctx: Context, text: str, name: str) -> ModuleOp:
+def parse_module(ctx: Context, text: str, name: str, *, implicit_module: bool = True) -> ModuleOp:
     """Parse `text`, the contents of the file `name`; a mistake in it is a located `UserError`.
 
-    The module isn't verified.
+    Without `implicit_module` there has to be one op at the top, which is put into a module if it is none itself. The
+    module isn't verified.
     """
     register_source(name, text)
     position = 0
     parser: LocatingParser | None = None
     try:
         parser = LocatingParser(ctx, text, name)
-        return parser.parse_module()
+        module = parser.parse_module()
+        if parser.implicit_module and not implicit_module:
+            _check_single_op(module)
+        return module
     except MultipleSpansParseError as error:
         notes = [Note(message or error.ref_text or "", _locate(span)) for span, message in error.refs]
         raise UserError(_first_line(error.msg), loc=_locate(error.span), notes=notes) from error
@@ -139,6 +158,12 @@ def parse_module(ctx: Context, text: str, name: str) -> ModuleOp:
         column = position - text.rfind("\n", 0, position)
         message = _first_line(str(error)) or type(error).__name__
         raise UserError(message, loc=SourceLocation(name, line, column)) from error
+
+
+def _check_single_op(module: ModuleOp) -> None:
+    """With --no-implicit-module, only one op can stand at the top."""
+    for op in list(module.body.block.ops)[1:]:
+        raise UserError("--no-implicit-module: expected one operation at the top, found another", loc=op)
 
 
 def _locate(span: Span[str] | Span[bytes]) -> SourceLocation:

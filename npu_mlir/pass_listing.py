@@ -1,54 +1,66 @@
-"""The passes as `npu-opt --list-passes` shows them: name, first sentence, options."""
+"""The passes as `npu-opt --list-passes` and `--help` show them: name, first sentence, options with their defaults.
+
+All of it is taken from the source text: importing every pass would take ten times as long as starting the tool.
+"""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import textwrap
-from dataclasses import MISSING, Field, fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
 
 from npu_mlir.passes import PASSES, load_pass
 
-if TYPE_CHECKING:
-    from xdsl.passes import ModulePass
+
+def describe_passes() -> Iterator[str]:
+    """The lines about all passes, in the order of the registry; those about a pass are indented but for its name."""
+    for name, where in PASSES.items():
+        yield name
+        definition = _definition(name, where)
+        summary = inspect.cleandoc(ast.get_docstring(definition) or "").partition("\n\n")[0]
+        yield f"    {' '.join(summary.split())}"
+        yield from (f"      {line}" for line in _options(definition))
 
 
-def describe_passes() -> str:
-    """One block of lines per pass, in the order of the registry."""
-    return "\n".join(_describe(name) for name in PASSES)
+def _definition(name: str, where: str) -> ast.ClassDef:
+    """The class of the pass `name`, which the registry says is at `where`, as a syntax tree."""
+    module, _, class_name = where.partition(":")
+    spec = find_spec(module)
+    if spec is not None and spec.origin is not None:
+        for statement in ast.parse(Path(spec.origin).read_bytes()).body:
+            if isinstance(statement, ast.ClassDef) and statement.name == class_name:
+                return statement
+    # A pass that is defined elsewhere than the registry says.
+    statement = ast.parse(textwrap.dedent(inspect.getsource(load_pass(name)))).body[0]
+    assert isinstance(statement, ast.ClassDef)
+    return statement
 
 
-def _describe(name: str) -> str:
-    pass_class = load_pass(name)
-    summary = inspect.cleandoc(pass_class.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
-    lines = [f"{name}", f"    {summary}"]
-    docs = _field_docs(pass_class)
-    for field in fields(pass_class):
-        if field.init:
-            lines.append(f"      {_option(field)}  {docs.get(field.name, '')}".rstrip())
-    return "\n".join(lines)
+def _options(definition: ast.ClassDef) -> Iterator[str]:
+    """A line for each field: name, type, default and the string that follows it."""
+    for statement, following in zip(definition.body, [*definition.body[1:], None]):
+        if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
+            continue
+        if ast.unparse(statement.annotation).startswith(("ClassVar", "typing.ClassVar")):
+            continue
+        option = f"{statement.target.id.replace('_', '-')}=<{ast.unparse(statement.annotation)}>"
+        default = _default(statement.value)
+        yield f"{option}{default}  {_text(following)}".rstrip()
 
 
-def _option(field: Field[Any]) -> str:
-    name = field.name.replace("_", "-")
-    if field.default is MISSING and field.default_factory is MISSING:
-        return f"{name}=<{field.type}>"
-    default = field.default if field.default is not MISSING else ""
-    return f"{name}=<{field.type}> (default {default})"
+def _default(value: ast.expr | None) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, ast.Constant):
+        return f" (default {value.value})"
+    return f" (default {ast.unparse(value)})"
 
 
-def _field_docs(pass_class: type[ModulePass]) -> dict[str, str]:
-    """The string that follows each field in the class body: the documentation of that option."""
-    body = ast.parse(textwrap.dedent(inspect.getsource(pass_class))).body[0]
-    assert isinstance(body, ast.ClassDef)
-    docs: dict[str, str] = {}
-    for statement, following in zip(body.body, body.body[1:]):
-        if (
-            isinstance(statement, ast.AnnAssign)
-            and isinstance(statement.target, ast.Name)
-            and isinstance(following, ast.Expr)
-            and isinstance(following.value, ast.Constant)
-        ):
-            docs[statement.target.id] = " ".join(str(following.value.value).split())
-    return docs
+def _text(statement: ast.stmt | None) -> str:
+    """The string that a statement consists of, in one line."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        return " ".join(str(statement.value.value).split())
+    return ""

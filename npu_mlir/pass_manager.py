@@ -2,14 +2,17 @@
 
 Nested anchors run xDSL's module passes on one op at a time: the op is put into a module of its own (with the
 attributes of the real one) while the passes run.
+
+A pass that fails is named in a note; one that raises something unexpected becomes a `PassCrash`, which also says at
+which op and line of Python.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -18,15 +21,17 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from npu_mlir.diagnostics import Note, UserError
 from npu_mlir.pass_pipeline import Nest
-from npu_mlir.printing import op_text
+from npu_mlir.printing import op_line
 from npu_mlir.verification import check_dominance, verify
 
 if TYPE_CHECKING:
     from xdsl.context import Context
 
+    from npu_mlir.instruments.timing import Timing
+
 
 class PassInstrument:
-    """Something that watches passes run: a printer, a clock, a check."""
+    """Something that watches passes run: a printer, a check."""
 
     def before_pass(self, pass_: ModulePass, op: Operation) -> None:
         """Called before `pass_` runs on `op`."""
@@ -38,30 +43,8 @@ class PassInstrument:
         """Called when `pass_` failed or left IR that doesn't verify."""
 
 
-@dataclass
-class IRPrinter(PassInstrument):
-    """Prints the IR around each pass, as mlir-opt does."""
-
-    stream: TextIO
-    before: bool = False
-    after: bool = False
-    on_failure: bool = False
-
-    def before_pass(self, pass_: ModulePass, op: Operation) -> None:
-        if self.before:
-            self._print("Before", pass_, op)
-
-    def after_pass(self, pass_: ModulePass, op: Operation) -> None:
-        if self.after:
-            self._print("After", pass_, op)
-
-    def after_failure(self, pass_: ModulePass, op: Operation) -> None:
-        if self.on_failure:
-            self._print("After", pass_, op, " Failed")
-
-    def _print(self, when: str, pass_: ModulePass, op: Operation, outcome: str = "") -> None:
-        print(f"// -----// IR Dump {when} {pass_}{outcome} //----- //", file=self.stream)
-        print(op_text(op), file=self.stream)
+class PassCrash(UserError):
+    """A pass raised an exception that isn't for the user: a mistake in the pass."""
 
 
 @dataclass
@@ -71,6 +54,7 @@ class PassManager:
     pipeline: Nest
     verify_each: bool = True
     instruments: Sequence[PassInstrument] = field(default_factory=tuple)
+    timing: Timing | None = None
 
     def run(self, ctx: Context, module: ModuleOp) -> None:
         """Run the pipeline on `module`, which is changed in place."""
@@ -83,31 +67,58 @@ class PassManager:
                 continue
             for child in [c for r in op.regions for b in r.blocks for c in b.ops]:
                 if child.name == element.anchor:
-                    self._run_nest(ctx, element, child)
+                    with self._timed(f"'{element.anchor}' Pipeline", element):
+                        self._run_nest(ctx, element, child)
 
     def _run_pass(self, ctx: Context, pass_: ModulePass, op: Operation) -> None:
         for instrument in self.instruments:
             instrument.before_pass(pass_, op)
         try:
-            self._apply_and_check(ctx, pass_, op)
-        except UserError as error:
+            with self._timed(pass_.name, pass_):
+                self._apply_and_check(ctx, pass_, op)
+        except UserError:
             for instrument in self.instruments:
                 instrument.after_failure(pass_, op)
-            error.notes.append(Note(f"in pass '{pass_.name}'"))
             raise
         for instrument in self.instruments:
             instrument.after_pass(pass_, op)
 
     def _apply_and_check(self, ctx: Context, pass_: ModulePass, op: Operation) -> None:
         with _as_module(op) as module:
+            _apply(ctx, pass_, module)
             try:
-                pass_.apply(ctx, module)
-            except DiagnosticException as error:
-                raise UserError(str(error)) from error
-            if self.verify_each:
-                verify(module)
-            else:
-                check_dominance(module)
+                with self._timed("(V) Verifier"):
+                    (verify if self.verify_each else check_dominance)(module)
+            except UserError as error:
+                if isinstance(error.loc, Operation):
+                    error.notes.append(Note(f"see current operation: {op_line(error.loc)}"))
+                error.notes.append(Note(f"broken by pass '{pass_.name}'"))
+                raise
+
+    def _timed(self, name: str, element: Nest | ModulePass | None = None) -> AbstractContextManager[None]:
+        """A scope of the report; passes and nests are told apart by identity, as equal ones may follow each other."""
+        if self.timing is None:
+            return nullcontext()
+        return self.timing.scope(name, None if element is None else id(element))
+
+
+def _apply(ctx: Context, pass_: ModulePass, module: ModuleOp) -> None:
+    """Run a pass; whatever it raises becomes a `UserError` that names it."""
+    try:
+        pass_.apply(ctx, module)
+    except UserError as error:
+        error.notes.append(Note(f"in pass '{pass_.name}'"))
+        raise
+    except DiagnosticException as error:
+        raise UserError(str(error), notes=[f"in pass '{pass_.name}'"]) from error
+    except Exception as error:
+        raise _crash(pass_, error) from error
+
+
+def _crash(pass_: ModulePass, error: Exception) -> PassCrash:
+    from npu_mlir.crashes import describe_crash
+
+    return describe_crash(pass_, error)
 
 
 @contextmanager

@@ -19,7 +19,8 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
 from npu_mlir.diagnostics import SourceLocation, UserError, closest, register_source
-from npu_mlir.passes import PASSES, load_pass
+from npu_mlir.dialects import DIALECTS, dialect_factory
+from npu_mlir.passes import PASSES, is_pass, load_pass
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
@@ -37,15 +38,29 @@ class Nest:
     def __str__(self) -> str:
         return f"{self.anchor}({','.join(str(element) for element in self.elements)})"
 
+    def describe(self) -> str:
+        """The pipeline as --dump-pass-pipeline shows it: one pass in each line."""
+        return f"Pass Manager with {len(self.elements)} passes:\n{self._indented('')}\n"
 
-def parse_pipeline(text: str, source: str = "--pass-pipeline") -> Nest:
-    """Parse a pipeline, whose outermost anchor has to be `builtin.module`; `source` names it in messages."""
+    def _indented(self, indent: str) -> str:
+        inner = indent + "  "
+        lines = [e._indented(inner) if isinstance(e, Nest) else f"{inner}{e}" for e in self.elements]
+        return f"{indent}{self.anchor}(\n" + ",\n".join(lines) + f"\n{indent})"
+
+
+def parse_pipeline(text: str, source: str = "--pass-pipeline", *, any_root: bool = False) -> Nest:
+    """Parse a pipeline, whose outermost anchor has to be `builtin.module`; `source` names it in messages.
+
+    With `any_root`, another outermost anchor is put into one for the module around it.
+    """
     register_source(source, text)
     parser = _PipelineParser(text, source)
     start = parser.skip_blanks()
     element = parser.element()
     if parser.skip_blanks() < len(text):
         parser.fail("expected the end of the pipeline")
+    if isinstance(element, Nest) and any_root and element.anchor != ROOT_ANCHOR:
+        return Nest(ROOT_ANCHOR, (element,))
     if not isinstance(element, Nest) or element.anchor != ROOT_ANCHOR:
         parser.fail(f"expected '{ROOT_ANCHOR}(...)' around the pipeline", start)
     return element
@@ -178,14 +193,28 @@ class _PipelineParser:
             self.fail("expected the name of a pass or of an op")
         name, self.position = match.group(), match.end()
         if self.accept("("):
+            self.check_anchor(name, start)
             return Nest(name, tuple(self.elements(name)))
-        if name not in PASSES:
+        if not is_pass(name):
             self.fail(f"unknown pass '{name}'{closest(name, PASSES)}", start)
         options: list[Option] = []
         if self.accept("{"):
             options = self.options(end=self.closing_brace())
             self.position += 1
         return make_pass(name, options, self.fail)
+
+    def check_anchor(self, name: str, start: int) -> None:
+        """Passes on ops that cannot exist would silently never run."""
+        if name in PASSES:
+            self.fail(f"'{name}' is a pass, which others cannot be nested in", start)
+        dialect, dot, _ = name.partition(".")
+        if not dot:
+            self.fail(f"expected the name of an op before '(', as in 'func.func(...)', not '{name}'", start)
+        if dialect not in DIALECTS:
+            return
+        ops = [op.name for op in dialect_factory(dialect)().operations]
+        if name not in ops:
+            self.fail(f"unknown op '{name}'{closest(name, ops)}", start)
 
     def elements(self, anchor: str) -> Iterator[Nest | ModulePass]:
         if self.accept(")"):

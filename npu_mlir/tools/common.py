@@ -34,7 +34,12 @@ class ArgumentParser(argparse.ArgumentParser):
         return args
 
     def _with_value(self, argument: str) -> str:
-        """Give an option whose value may be left out its default value: the next argument is none."""
+        """Give an option whose value may be left out its default value: the next argument is none.
+
+        A long option may begin with one hyphen, as in LLVM's tools.
+        """
+        if f"-{argument.partition('=')[0]}" in self._option_string_actions:
+            argument = f"-{argument}"
         action = self._option_string_actions.get(argument)
         return f"{argument}={action.const}" if action is not None and action.nargs == "?" else argument
 

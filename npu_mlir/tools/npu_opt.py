@@ -8,20 +8,30 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from npu_mlir.diagnostics import UserError, render
+from npu_mlir.diagnostics import UserError, handling, register_source, render
 from npu_mlir.passes import PASSES
-from npu_mlir.tools.common import ArgumentParser, run_tool
+from npu_mlir.tools.common import run_tool
+from npu_mlir.tools.npu_opt_options import (
+    OptParser,
+    check_options,
+    pass_names,
+    print_options,
+    split_pass_flags,
+    wants_dumps,
+)
 
 if TYPE_CHECKING:
+    from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
-    from npu_mlir.pass_manager import PassInstrument, PassManager
+    from npu_mlir.instruments.timing import Timing
+    from npu_mlir.pass_manager import PassInstrument
     from npu_mlir.pass_pipeline import Nest
-
-SPLIT_MARKER = "// -----"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,154 +40,261 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    pass_flags, rest = _split_pass_flags(argv)
-    args = _make_parser().parse(rest, (f"--{name}" for name in PASSES))
+    pass_flags, args = _parse(argv)
     if args.list_passes:
         return _list_passes()
-    pipeline = _make_pipeline(args.pass_pipeline, args.lower_to, pass_flags)
+    if args.show_dialects:
+        return _show_dialects()
+    check_options(args, pass_flags)
+    job = _Job(args, _make_pipeline(args, pass_flags), _make_timing(args))
 
     from npu_mlir.files import check_writable, read_text
 
     check_writable(args.output)
     text, name = read_text(args.file)
-    return _process(args, pipeline, text, name)
+    try:
+        return job.run(text, name)
+    finally:
+        if job.timing is not None:
+            print(job.timing.report(args.mlir_timing_display), file=sys.stderr)
 
 
-def _make_parser() -> ArgumentParser:
-    parser = ArgumentParser("npu-opt", "Run passes on a .mlir file and print the result.")
-    parser.epilog = "Each pass has a flag --PASS-NAME[='option=value ...']; --list-passes shows them."
-    add = parser.add_argument
-    add("file", nargs="?", default="-", help="the input; standard input if missing or -")
-    add("-o", dest="output", default="-", metavar="FILE", help="where to write; standard output by default")
-    add("--pass-pipeline", metavar="TEXT", help="the passes to run: 'builtin.module(PASS,...)'")
-    add("--lower-to", metavar="LEVEL",
-        help="run the default pipeline from the module's level to graph, linalg, tile, tile-memref or isa")  # fmt: skip
-    add("--list-passes", action="store_true", help="list the passes with their options")
-    add("--verify-each", type=_boolean, nargs="?", const=True, default=True, metavar="BOOL",
-        help="run the verifier after each pass (the default)")  # fmt: skip
-    add(
-        "--split-input-file",
-        action="store_true",
-        help=f"process the parts between {SPLIT_MARKER} lines alone",
-    )
-    add("--allow-unregistered-dialect", action="store_true", help="accept operations of unknown dialects")
-    add("--check-equivalence", type=int, nargs="?", const=0, metavar="SEED",
-        help="run the module before and after each pass; a changed result is an error")  # fmt: skip
-    add("--mlir-print-ir-before-all", action="store_true", help="print the IR before each pass")
-    add("--mlir-print-ir-after-all", action="store_true", help="print the IR after each pass")
-    add("--mlir-print-ir-after-failure", action="store_true", help="print the IR when a pass fails")
-    add("--mlir-print-op-generic", action="store_true", help="print operations in their generic form")
-    return parser
+def _parse(argv: list[str]) -> tuple[list[tuple[str, str]], argparse.Namespace]:
+    """The pass flags and the other options. Plugins are loaded first, since their passes have flags too; installed
+    ones only when an option is not known without them."""
+    if any(argument.startswith("--load-pass-plugin") for argument in argv):
+        from npu_mlir.plugins import take_plugin_options
+
+        argv = take_plugin_options(argv)
+    try:
+        return _parse_options(argv)
+    except UserError:
+        from npu_mlir.plugins import load_installed_plugins
+
+        if not load_installed_plugins():
+            raise
+    return _parse_options(argv)
 
 
-def _boolean(text: str) -> bool:
-    values = {"true": True, "1": True, "false": False, "0": False}
-    if text.lower() not in values:
-        raise argparse.ArgumentTypeError(f"expected true or false, got '{text}'")
-    return values[text.lower()]
+def _parse_options(argv: list[str]) -> tuple[list[tuple[str, str]], argparse.Namespace]:
+    pass_flags, rest = split_pass_flags(argv)
+    return pass_flags, OptParser().parse(rest, (f"--{name}" for name in PASSES))
 
 
-def _split_pass_flags(argv: list[str]) -> tuple[list[tuple[str, str]], list[str]]:
-    """The pass flags in `argv` as (pass name, options), in their order, and all other arguments."""
-    flags: list[tuple[str, str]] = []
-    rest: list[str] = []
-    for argument in argv:
-        name, _, options = argument.lstrip("-").partition("=")
-        if argument.startswith("-") and name in PASSES:
-            flags.append((name, options))
-        else:
-            rest.append(argument)
-    return flags, rest
-
-
-def _make_pipeline(text: str | None, lower_to: str | None, flags: list[tuple[str, str]]) -> Nest | None:
-    if text is not None and flags:
-        raise UserError(f"--pass-pipeline and --{flags[0][0]} exclude each other")
-    if lower_to is not None and (text is not None or flags):
-        raise UserError("--lower-to excludes other passes")
-    if text is None and not flags:
+def _make_pipeline(args: argparse.Namespace, flags: list[tuple[str, str]]) -> Nest | None:
+    """The passes that the command line names, if it names any."""
+    if args.pass_pipeline is None and not flags:
         return None
 
     from npu_mlir.pass_pipeline import ROOT_ANCHOR, Nest, parse_pass, parse_pipeline
 
-    if text is not None:
-        return parse_pipeline(text)
+    if args.pass_pipeline is not None:
+        return parse_pipeline(args.pass_pipeline, any_root=args.no_implicit_module)
     return Nest(ROOT_ANCHOR, tuple(parse_pass(name, options, f"--{name}") for name, options in flags))
 
 
-def _process(args: argparse.Namespace, pipeline: Nest | None, text: str, name: str) -> int:
-    """Run the pipeline on the input and write the output: all of it, or nothing if something was wrong."""
-    from npu_mlir.module_io import save_module
+def _make_timing(args: argparse.Namespace) -> Timing | None:
+    if not args.mlir_timing:
+        return None
 
-    if args.split_input_file:
-        return _process_parts(args, pipeline, text, name)
-    module = _process_module(args, pipeline, text, name)
-    save_module(module, args.output, generic=args.mlir_print_op_generic)
-    return 0
+    from npu_mlir.instruments.timing import Timing
+
+    return Timing()
 
 
-def _process_parts(args: argparse.Namespace, pipeline: Nest | None, text: str, name: str) -> int:
-    """Process each part of the input alone; a wrong one is reported and left out."""
-    from npu_mlir.files import write_atomically
-    from npu_mlir.module_io import module_text
+@dataclass
+class _Job:
+    """What the command line asks for, done on an input."""
 
-    outputs: list[str] = []
-    failed = False
-    for part in _split(text):
+    args: argparse.Namespace
+    pipeline: Nest | None
+    timing: Timing | None
+
+    def run(self, text: str, name: str) -> int:
+        """Run the pipeline on the input and write the output: all of it, or nothing if something was wrong."""
+        if self.args.split_input_file is not None:
+            return self._run_parts(_split(text, self.args.split_input_file), name)
+        if self.args.verify_diagnostics is not None:
+            return self._run_parts([text], name)
+
+        from npu_mlir.module_io import save_module
+
+        module = self._process(text, name)
+        with self._timed("Output"):
+            if self.args.no_implicit_module:
+                self._write(self._text(module))
+            else:
+                save_module(module, self.args.output, print_options(self.args))
+        return 0
+
+    def _run_parts(self, parts: list[str], name: str) -> int:
+        """Process each part of the input alone; a wrong one is reported and left out."""
+        outputs: list[str] = []
+        failed = False
+        for part in parts:
+            output, good = self._run_part(part, name)
+            outputs += [] if output is None else [output]
+            failed |= not good
+        if not failed or self.args.output == "-":
+            self._write(f"{self.args.output_split_marker}\n".join(outputs))
+        return 1 if failed else 0
+
+    def _run_part(self, part: str, name: str) -> tuple[str | None, bool]:
+        """The output for a part of the input, and whether all was as it should be."""
+        if self.args.verify_diagnostics is not None:
+            return self._verify_diagnostics(part, name)
         try:
-            module = _process_module(args, pipeline, part, name)
-            outputs.append(module_text(module, generic=args.mlir_print_op_generic))
+            return self._text(self._process(part, name)), True
         except UserError as error:
-            if args.debug:
+            if self.args.debug:
                 raise
             print(render(error), file=sys.stderr)
-            failed = True
-    if not failed or args.output == "-":
-        write_atomically(args.output, f"{SPLIT_MARKER}\n".join(outputs))
-    return 1 if failed else 0
+            return None, False
 
+    def _verify_diagnostics(self, part: str, name: str) -> tuple[str | None, bool]:
+        """Process a part and compare the messages with the expected ones."""
+        from npu_mlir.expected_diagnostics import DiagnosticVerifier, render_mismatches
 
-def _process_module(args: argparse.Namespace, pipeline: Nest | None, text: str, name: str) -> ModuleOp:
-    from npu_mlir.dialects import make_context
-    from npu_mlir.module_io import parse_with_weights
-    from npu_mlir.verification import verify
+        register_source(name, part)
+        verifier = DiagnosticVerifier(part, name, self.args.verify_diagnostics == "only-expected")
+        output = None
+        try:
+            with handling(verifier.add):
+                output = self._text(self._process(part, name))
+        except UserError as error:
+            verifier.add(error)
+        mismatches = verifier.mismatches()
+        if mismatches:
+            print(render_mismatches(mismatches), file=sys.stderr)
+        return output, not mismatches
 
-    ctx = make_context()
-    ctx.allow_unregistered = args.allow_unregistered_dialect
-    module = parse_with_weights(ctx, text, name)
-    verify(module)
-    if args.lower_to is not None:
-        from npu_mlir.pipeline import pipeline_to
+    def _process(self, text: str, name: str) -> ModuleOp:
+        """Parse, verify, run the passes."""
+        from npu_mlir.dialects import make_context
+        from npu_mlir.module_io import parse_with_weights
+        from npu_mlir.verification import verify
 
-        pipeline = pipeline_to(module, args.lower_to)
-    if pipeline is not None:
-        _make_manager(args, pipeline).run(ctx, module)
-        if not args.verify_each:
+        ctx = make_context()
+        ctx.allow_unregistered = self.args.allow_unregistered_dialect
+        implicit = not self.args.no_implicit_module
+
+        def parse() -> ModuleOp:
+            return parse_with_weights(ctx, text, name, implicit_module=implicit)
+
+        with self._timed("Parser"):
+            module = parse()
+        with self._timed("(V) Verifier"):
             verify(module)
-    return module
+        pipeline, verify_each = self._pipeline_for(module, text, name)
+        if pipeline is not None:
+            self._run_passes(ctx, module, pipeline, verify_each, parse)
+            if not verify_each:
+                verify(module)
+        return module
+
+    def _pipeline_for(self, module: ModuleOp, text: str, name: str) -> tuple[Nest | None, bool]:
+        """The passes to run on this module, and whether to verify after each."""
+        pipeline, verify_each = self.pipeline, self.args.verify_each
+        if self.args.run_reproducer:
+            from npu_mlir.pass_pipeline import parse_pipeline
+            from npu_mlir.reproducer import read_reproducer
+
+            pipeline_text, verify_each = read_reproducer(text, name)
+            pipeline = parse_pipeline(pipeline_text, f"pipeline in {name}")
+        elif self.args.lower_to is not None:
+            from npu_mlir.pipeline import pipeline_to
+
+            pipeline = pipeline_to(module, self.args.lower_to)
+        if pipeline is not None and self.args.dump_pass_pipeline:
+            print(pipeline.describe(), file=sys.stderr)
+        return pipeline, verify_each
+
+    def _run_passes(
+        self,
+        ctx: Context,
+        module: ModuleOp,
+        pipeline: Nest,
+        verify_each: bool,
+        original: Callable[[], ModuleOp],
+    ) -> None:
+        """Run the pipeline; `original` makes the module of the input again, for reproducers."""
+        from npu_mlir.pass_manager import PassManager
+        from npu_mlir.reproducer import ReproducerWriter
+
+        reproducer = ReproducerWriter(
+            original,
+            str(pipeline),
+            verify_each,
+            self.args.mlir_pass_pipeline_crash_reproducer,
+            local=self.args.mlir_pass_pipeline_local_reproducer,
+        )
+        if self.args.mlir_generate_reproducer is not None:
+            reproducer.write(self.args.mlir_generate_reproducer)
+        instruments = [*reproducer.instruments(), *self._instruments()]
+        try:
+            PassManager(pipeline, verify_each, instruments, self.timing).run(ctx, module)
+        except UserError as error:
+            reproducer.write_for(error)
+            raise
+
+    def _instruments(self) -> list[PassInstrument]:
+        args = self.args
+        instruments: list[PassInstrument] = []
+        if wants_dumps(args):
+            instruments.append(_make_printer(args))
+        if args.mlir_print_ir_diff:
+            from npu_mlir.instruments.ir_diff import IRDiffPrinter
+
+            instruments.append(IRDiffPrinter(print_options(args)))
+        if args.check_equivalence is not None:
+            from npu_mlir.equivalence import EquivalenceChecker
+
+            # Behind the printers, so that the IR that is wrong is shown as well.
+            instruments.append(EquivalenceChecker(args.check_equivalence))
+        return instruments
+
+    def _text(self, module: ModuleOp) -> str:
+        from npu_mlir.module_io import module_text
+        from npu_mlir.printing import op_text
+
+        options = print_options(self.args)
+        op = module.body.block.first_op
+        if self.args.no_implicit_module and op is not None and op is module.body.block.last_op:
+            return op_text(op, options)
+        return module_text(module, options)
+
+    def _write(self, text: str) -> None:
+        from npu_mlir.files import write_atomically
+
+        write_atomically(self.args.output, text)
+
+    def _timed(self, name: str) -> AbstractContextManager[None]:
+        return nullcontext() if self.timing is None else self.timing.scope(name)
 
 
-def _make_manager(args: argparse.Namespace, pipeline: Nest) -> PassManager:
-    from npu_mlir.pass_manager import IRPrinter, PassManager
+def _make_printer(args: argparse.Namespace) -> PassInstrument:
+    """What prints the IR around passes."""
+    from npu_mlir.instruments.ir_printer import IRPrinter, Selection
 
-    instruments: list[PassInstrument] = []
-    before, after = args.mlir_print_ir_before_all, args.mlir_print_ir_after_all
-    on_failure = args.mlir_print_ir_after_failure
-    if before or after or on_failure:
-        instruments.append(IRPrinter(sys.stderr, before, after, on_failure))
-    if args.check_equivalence is not None:
-        from npu_mlir.equivalence import EquivalenceChecker
+    before = pass_names("--mlir-print-ir-before", args.mlir_print_ir_before)
+    after = pass_names("--mlir-print-ir-after", args.mlir_print_ir_after)
+    after_all = args.mlir_print_ir_after_all or (args.mlir_print_ir_after_change and not after)
+    return IRPrinter(
+        Selection(before, args.mlir_print_ir_before_all),
+        Selection(after, after_all),
+        only_changes=args.mlir_print_ir_after_change,
+        on_failure=args.mlir_print_ir_after_failure,
+        module_scope=args.mlir_print_ir_module_scope,
+        directory=args.mlir_print_ir_tree_dir,
+        options=print_options(args),
+    )
 
-        # Behind the printers, so that the IR that is wrong is shown as well.
-        instruments.append(EquivalenceChecker(args.check_equivalence))
-    return PassManager(pipeline, args.verify_each, instruments)
 
-
-def _split(text: str) -> list[str]:
+def _split(text: str, marker: str) -> list[str]:
     """The parts of the input; blank lines before each keep the line numbers those of the file."""
     parts: list[str] = []
     lines_before = 0
-    for part in text.split(SPLIT_MARKER):
+    for part in text.split(marker):
         parts.append("\n" * lines_before + part)
         lines_before += part.count("\n")
     return parts
@@ -186,7 +303,14 @@ def _split(text: str) -> list[str]:
 def _list_passes() -> int:
     from npu_mlir.pass_listing import describe_passes
 
-    print(describe_passes())
+    print("\n".join(describe_passes()))
+    return 0
+
+
+def _show_dialects() -> int:
+    from npu_mlir.dialects import DIALECTS
+
+    print(f"Available Dialects: {','.join(sorted(DIALECTS))}")
     return 0
 
 

@@ -30,9 +30,9 @@ func.func @f(%a: i32, %b: i32) -> i32 {
 // BOTH-NEXT:   %g = arith.addi %d, %d : i32
 // BOTH-NEXT:   func.return %g : i32
 
-// DUMP: // -----// IR Dump Before cse //----- //
+// DUMP: // -----// IR Dump Before CommonSubexpressionElimination (cse) //----- //
 // DUMP: arith.constant 0
-// DUMP: // -----// IR Dump After cse //----- //
+// DUMP: // -----// IR Dump After CommonSubexpressionElimination (cse) //----- //
 // DUMP: %d = arith.muli
 // DUMP-NEXT: %g = arith.addi %d, %d
 

@@ -47,7 +47,7 @@ def _run(argv: list[str]) -> int:
         return 0
 
     from npu_mlir.report import report_of, write_report
-    from npu_mlir.views.tables import print_report
+    from npu_mlir.views.tables import print_report, print_timelines
 
     levels = LevelTexts()
     program = _program(args, levels)
@@ -64,6 +64,8 @@ def _run(argv: list[str]) -> int:
     comparisons = [] if inputs is None else _compare(args, program, inputs, outputs)
     report = report_of(program, outputs, simulation, comparisons)
     print_report(report, explain=args.attribution)
+    if simulation is not None and args.timeline:
+        print_timelines(simulation)
     if args.report:
         write_report(report, args.report)
     if simulation is not None and args.trace:
@@ -82,10 +84,12 @@ def _run(argv: list[str]) -> int:
 def _simulate(
     args: argparse.Namespace, program: Program, inputs: dict[str, np.ndarray] | None
 ) -> SimulationResult:
-    record = bool(args.trace or args.html)
+    record = bool(args.trace or args.html or args.timeline)
     explain = record or bool(args.report or args.attribution)
     with progress_bar("launches") as progress:
-        return program.simulate(inputs, explain=explain, record=record, progress=progress)
+        return program.simulate(
+            inputs, check=not args.no_check, explain=explain, record=record, progress=progress
+        )
 
 
 def _make_parser() -> ArgumentParser:
@@ -111,6 +115,8 @@ def _make_parser() -> ArgumentParser:
         help="the level to compile an .onnx file to and run (default: isa)",
     )
     add("--timing-only", action="store_true", help="cycles alone: no inputs, weights or outputs")
+    add("--no-check", action="store_true", help="don't look for races, misused flags and unwritten memory")
+    add("--timeline", action="store_true", help="print when each instruction of each kernel starts and ends")
     add("--attribution", action="store_true", help="also show where the cycles went")
     add("--report", metavar="FILE.json", help="write errors, cycles, kernels and their attribution as JSON")
     add(
@@ -162,7 +168,7 @@ def _check_timing_only(args: argparse.Namespace) -> None:
 def _check_level(args: argparse.Namespace, program: Program) -> None:
     if program.level == "isa":
         return
-    for option in ("timing_only", "attribution", "trace", "html"):
+    for option in ("timing_only", "timeline", "attribution", "trace", "html"):
         if getattr(args, option):
             name = f"--{option.replace('_', '-')}"
             raise UserError(

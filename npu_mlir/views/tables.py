@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from itertools import islice
 
 from rich.console import Console
 from rich.table import Table
 
 from npu_mlir.report import KernelRow, Report
+from npu_mlir.simulator import SimulationResult
 
 NAME_WIDTH = 24
 """Longer names of nodes are cut in tables (not in JSON)."""
 
 ROWS = 12
 """Rows of tables that show the most expensive of something."""
+
+ENTRIES = 400
+"""Entries of each kernel that a timeline on the terminal shows."""
 
 CATEGORIES = ("busy", "fill", "flag", "waiting", "starved", "barrier", "done", "launch")
 
@@ -39,6 +45,24 @@ def print_report(report: Report, explain: bool = False) -> None:
     if report.agrees is not None:
         verdict = "agree with" if report.agrees else "DIFFER from"
         console.print(f"The outputs {verdict} the reference (a ratio of at most 1 agrees).")
+
+
+def print_timelines(result: SimulationResult) -> None:
+    """Print when each entry of each kernel held its pipe, in the order of issue: a line each."""
+    for stats in result.kernels:
+        recording, attribution = stats.recording, stats.attribution
+        if recording is None or attribution is None:
+            continue
+        count = f", the first {ENTRIES:,} of {len(recording):,} entries" if len(recording) > ENTRIES else ""
+        print(f"{stats.name}: {attribution.cycles:,} cycles{count}")
+        entries = zip(recording.site, recording.start, recording.end, strict=True)
+        for number, start, end in islice(entries, ENTRIES):
+            site = attribution.sites[number]
+            text = _CUT.split(site.text, maxsplit=1)[0].removeprefix("npu_isa.")
+            print(f"  {site.pipe:4} {start:8} {end:8}  {text}")
+
+
+_CUT = re.compile(r" map | : ")
 
 
 def _kernel_table(report: Report) -> Table:

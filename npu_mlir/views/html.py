@@ -1,0 +1,153 @@
+"""One self-contained page about a run: no network, no other file.
+
+Timeline of each kernel with zoom and hover, memory map on the same axis, attribution of every pipe, roofline with each
+kernel, and the IR of each level side by side; what comes from one node of the model is highlighted together.
+`page.html` beside this file is the page; this makes the data that it shows.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from array import array
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from npu_mlir.dialects import tile
+from npu_mlir.files import write_atomically
+from npu_mlir.report import Report, peak_macs
+from npu_mlir.simulator import KernelStats, SimulationResult
+from npu_mlir.simulator.attribution import site_texts
+from npu_mlir.simulator.pipes import EXECUTING
+from npu_mlir.targets.target import get_target
+from npu_mlir.views.memory_map import memory_map
+
+PAGE = Path(__file__).parent / "page.html"
+PLACE = "/*DATA*/"
+
+SPACES = ("l1", "l0a", "l0b", "l0c", "ub")
+
+_LOC = re.compile(r'npu\.loc = "((?:[^"\\]|\\.)*)"')
+_LOC_TEXT = re.compile(r'(?:, )?npu\.loc = "(?:[^"\\]|\\.)*"(?:, )?')
+_EMPTY = re.compile(r" (?:attributes )?\{\}(?= |$)")
+_KERNEL = re.compile(r"\s*tile\.kernel @(\S+?)\(")
+
+Json = dict[str, Any]
+
+
+def write_html(
+    file: str,
+    module: ModuleOp,
+    report: Report,
+    result: SimulationResult,
+    levels: Mapping[str, str],
+    path: str,
+) -> None:
+    """Write the page about a recorded run. `levels` has the text of the module at each level."""
+    text = json.dumps(page_data(file, module, report, result, levels), separators=(",", ":"))
+    # Nothing in the data may end the script element that it stands in.
+    page = PAGE.read_text().replace(PLACE, text.replace("</", "<\\/"))
+    write_atomically(path, page)
+
+
+def page_data(
+    file: str, module: ModuleOp, report: Report, result: SimulationResult, levels: Mapping[str, str]
+) -> Json:
+    """Everything that the page shows."""
+    machine = get_target(report.target or "")
+    kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, tile.KernelOp)}
+    rows = {row.name: row for row in report.kernels}
+    texts = {name: _level(text) for name, text in levels.items()}
+    lines = _site_lines(texts["isa"]["lines"]) if "isa" in texts else {}
+    summary = asdict(report)
+    del summary["kernels"], summary["launches"]
+    return {
+        "file": Path(file).name,
+        "report": summary,
+        "pipes": [str(pipe) for pipe in EXECUTING],
+        "spaces": {space: machine.capacity(space) for space in SPACES},
+        "peak": peak_macs(machine, report.precision),
+        "rate": machine.rates["gm_l1"],
+        "clock": machine.clock_mhz,
+        "kernels": [
+            _kernel(stats, kernels[stats.name], asdict(rows[stats.name]), lines.get(stats.name, []))
+            for stats in result.kernels
+        ],
+        "launches": [
+            [
+                next(i for i, k in enumerate(result.kernels) if k.name == run.kernel),
+                run.start,
+                run.cycles,
+                run.loc,
+            ]
+            for run in result.launches
+        ],
+        "levels": [{"name": name, **text} for name, text in texts.items()],
+    }
+
+
+def _kernel(stats: KernelStats, kernel: tile.KernelOp, row: Json, lines: list[int]) -> Json:
+    recording, attribution = stats.recording, row.pop("attribution")
+    assert recording is not None
+    map_ = memory_map(kernel, recording)
+    for site, line in zip(attribution["sites"], lines, strict=False):
+        site["ir"] = line
+    # The row's are those of all launches.
+    one = attribution.pop("cycles")
+    lives = [value for life in map_.lives for value in (life.buffer, life.slot, life.start, life.end)]
+    return {
+        **row,
+        "one": one,
+        **attribution,
+        "chain": _packed(value for s, _, start, n in attribution["chain"] for value in (s, start, n)),
+        "chainKinds": [category for _, category, _, _ in attribution["chain"]],
+        "site": _packed(recording.site),
+        "start": _packed(recording.start),
+        "end": _packed(recording.end),
+        "setter": _packed(recording.setter),
+        "buffers": [asdict(buffer) for buffer in map_.buffers],
+        "lives": _packed(lives),
+    }
+
+
+def _packed(values: Iterable[int]) -> str:
+    """Integers of 32 bits in base64: a tenth of their JSON to read."""
+    return base64.b64encode(array("i", values).tobytes()).decode()
+
+
+def _level(text: str) -> Json:
+    """The lines of a module's text, and for each the number of the node names that it comes from.
+
+    A line without a location belongs to the kernel around it.
+    """
+    names: dict[str, int] = {"": 0}
+    lines: list[str] = []
+    locs: list[int] = []
+    around = ""
+    for line in text.splitlines():
+        found = _LOC.search(line)
+        starts = _KERNEL.match(line)
+        if starts:
+            around = found.group(1) if found else ""
+        locs.append(names.setdefault(found.group(1) if found else around, len(names)))
+        if line == "  }":
+            around = ""
+        lines.append(_EMPTY.sub("", _LOC_TEXT.sub("", line)))
+    return {"lines": lines, "locs": locs, "names": list(names)}
+
+
+def _site_lines(lines: list[str]) -> dict[str, list[int]]:
+    """For each kernel, the lines of its instructions, flags and barriers."""
+    result: dict[str, list[int]] = {}
+    own: list[int] = []
+    for number, line in enumerate(lines):
+        if starts := _KERNEL.match(line):
+            own = result[starts.group(1).strip('"')] = []
+        elif site_texts(line):
+            own.append(number)
+    return result

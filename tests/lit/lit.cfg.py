@@ -1,6 +1,7 @@
 """lit configuration. From the root: `lit -v tests/lit`, or one file: `lit -v tests/lit/tools/npu-opt/flags.mlir`."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -21,6 +22,14 @@ config.environment["PATH"] = os.pathsep.join([str(binaries), os.environ["PATH"]]
 # Terminal width and colours must not change what is compared; one BLAS thread, as two tests run at a time.
 config.environment.update({"COLUMNS": "120", "NO_COLOR": "1", "OPENBLAS_NUM_THREADS": "1"})
 
+# Upstream's mlir-opt: `make test-mlir` installs it.
+installed = sorted(here.parent.parent.glob(".venv-mlir/lib/python*/site-packages/mlir/bin/mlir-opt"))
+mlir_opt = os.environ.get("MLIR_OPT") or (str(installed[0]) if installed else shutil.which("mlir-opt"))
+if mlir_opt:
+    config.available_features.add("mlir-opt")
+    config.substitutions.append(("%mlir-opt", mlir_opt))
+
+config.substitutions.append(("%examples", str(here.parent.parent / "examples")))
 config.substitutions.append(("%inputs", str(here / "inputs")))
 config.substitutions.append(("%targets", str(here.parent.parent / "npu_mlir" / "targets")))
 config.substitutions.append(("%python", sys.executable))

@@ -47,16 +47,19 @@ def function(name: str, type_: str) -> str:
         types[:4] = [type_.replace("i32", "i8") if i > 1 else types[i].replace("i32", "i8") for i in range(4)]
         types[2] = types[3] = "i32"
     attributes = ""
-    if layout.windows and not name.startswith("conv_") or name.count("_") > 1 and layout.windows:
-        attributes = "{{dilations = dense<{1}> : vector<{0}xi64>, strides = dense<{2}> : vector<{0}xi64>}} ".format(
-            layout.windows, DILATION, STRIDE
-        )
+    if layout.windows and not _is_plain(layout):
+        strides, dilations = (f"dense<{n}> : vector<{layout.windows}xi64>" for n in (STRIDE, DILATION))
+        attributes = f"{{dilations = {dilations}, strides = {strides}}} "
     return _text(name, types, attributes)
 
 
+def _is_plain(layout: Layout) -> bool:
+    """Whether a convolution has no other dims, and then no strides."""
+    return all(len(term) == 2 for term in layout.operands[0])
+
+
 def _shape(layout: Layout, operand: int) -> str:
-    plain = layout.windows and not any(len(term) == 1 for term in layout.operands[0])
-    stride, dilation = (1, 1) if plain else (STRIDE, DILATION)
+    stride, dilation = (1, 1) if _is_plain(layout) else (STRIDE, DILATION)
     sizes: list[int] = []
     for term in layout.operands[operand]:
         if len(term) == 2:

@@ -28,7 +28,7 @@ def main(paths: list[str]) -> None:
             expected, found = (evaluate(m, f[name], inputs) for m, f in zip(modules, functions))
             for a, b in zip(expected, found, strict=True):
                 np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-5, err_msg=f"@{name}")
-    print(f"{len(functions[0])} functions agree")
+    print(f"{len(functions[0])} function{'s' * (len(functions[0]) > 1)} agree")
 
 
 if __name__ == "__main__":

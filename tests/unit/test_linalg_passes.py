@@ -17,7 +17,7 @@ from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
 from npu_mlir.parsing import parse_module
 from npu_mlir.passes import load_pass
 from npu_mlir.verification import verify
-from random_linalg import Program, programs
+from random_linalg import Program, Sizes, programs
 
 EXAMPLES = int(os.environ.get("NPU_MLIR_EXAMPLES", "60"))
 PASSES = ["linalg-fold-unit-reshapes", "linalg-expand-math", "linalg-fuse-elementwise", "canonicalize", "cse"]
@@ -52,7 +52,7 @@ def assert_close(got: list[np.ndarray], expected: list[np.ndarray], name: str) -
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
-@given(programs(most=6, extents=(1, 1, 2, 3, 5)))
+@given(programs(most=6, sizes=Sizes((1, 1, 2, 3, 5), 1500, 60_000)))
 def test_random_programs(program: Program) -> None:
     expected = run(program.module, program.inputs)
     for name in PASSES:

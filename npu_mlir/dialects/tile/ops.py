@@ -49,9 +49,11 @@ from xdsl.traits import (
     IsTerminator,
     Pure,
     SymbolOpInterface,
+    SymbolTable,
 )
 from xdsl.utils.exceptions import VerifyException
 
+from npu_mlir.dialects.tile.computation import check_computation
 from npu_mlir.dialects.tile.schedule import ScheduleAttr
 from npu_mlir.dialects.tile.spaces import Space, TileType, space_of, tile_bytes
 
@@ -158,6 +160,7 @@ class KernelOp(IRDLOperation):
         last = self.body.block.last_op
         if not isinstance(last, ReturnOp):
             raise VerifyException("a kernel must end with tile.return")
+        check_computation(self)
 
 
 @irdl_op_definition
@@ -186,6 +189,27 @@ class LaunchOp(IRDLOperation):
         super().__init__(
             operands=[inputs], result_types=[result_types], properties={"kernel": SymbolRefAttr(kernel)}
         )
+
+    def verify_(self) -> None:
+        name = self.kernel.string_value()
+        table = self.parent_op()
+        while table is not None and not table.has_trait(SymbolTable):
+            table = table.parent_op()
+        kernel = SymbolTable.lookup_symbol(table, self.kernel) if table is not None else None
+        if kernel is None:
+            return
+        if not isinstance(kernel, KernelOp):
+            raise VerifyException(f"'@{name}' is not a kernel")
+        expected = [_without_space(arg.type) for arg in kernel.body.block.args]
+        given = [_without_space(value.type) for value in (*self.operands, *self.results)]
+        if given != expected or len(self.results) != kernel.outputs:
+            raise VerifyException(f"operands and results are not those of the kernel '@{name}'")
+
+
+def _without_space(type_: Attribute) -> tuple[tuple[int, ...], Attribute]:
+    """Shape and element type of a tensor or memref."""
+    tile = cast("TileType", type_)
+    return tile.get_shape(), tile.get_element_type()
 
 
 def check_map(map_: AffineMap, indices: int, tile_rank: int, memory_rank: int, what: str) -> None:

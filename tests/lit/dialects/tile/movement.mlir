@@ -1,0 +1,50 @@
+// RUN: npu-opt %s | npu-opt | filecheck %s
+// RUN: npu-opt %s --mlir-print-op-generic | npu-opt | filecheck %s
+
+#gm = #tile.space<gm>
+#l1 = #tile.space<l1>
+#l0a = #tile.space<l0a>
+#l0b = #tile.space<l0b>
+#l0c = #tile.space<l0c>
+#ub = #tile.space<ub>
+
+// CHECK-LABEL: tile.kernel @tensors(
+// CHECK:         %whole = tile.load %x[] map affine_map<(d0, d1) -> (d0, d1)> : memref<60x64xf32, #tile.space<gm>> -> tensor<60x64xf32>
+// CHECK-NEXT:    %t = tile.load %x[%i] map affine_map<(d0, d1, d2) -> ((d0 + d1), d2)> pad 0.000000e+00 : f32 : memref<60x64xf32, #tile.space<gm>> -> tensor<16x64xf32, #tile.space<ub>>
+// CHECK-NEXT:    %p = tile.load %x[%i, %i] map affine_map<(d0, d1, d2, d3) -> ((d0 + d2), (d1 + d3))> {npu.loc = "node"} : memref<60x64xf32, #tile.space<gm>> -> tensor<16x4xf32, #tile.space<l1>>
+// CHECK-NEXT:    %a = tile.load %p[] map affine_map<(d0, d1) -> (d0, d1)> : tensor<16x4xf32, #tile.space<l1>> -> tensor<16x4xf32, #tile.space<l0a>>
+// CHECK-NEXT:    tile.store %t, %y[%i] map affine_map<(d0, d1, d2) -> ((d0 + d1), d2)> : tensor<16x64xf32, #tile.space<ub>>, memref<60x64xf32, #tile.space<gm>>
+tile.kernel @tensors(%x: memref<60x64xf32, #gm>, %y: memref<60x64xf32, #gm>) {
+  %i = arith.constant 16 : index
+  %whole = tile.load %x[] map affine_map<(d0, d1) -> (d0, d1)> : memref<60x64xf32, #gm> -> tensor<60x64xf32>
+  %t = tile.load %x[%i] map affine_map<(i, d0, d1) -> (i + d0, d1)> pad 0.0 : f32
+    : memref<60x64xf32, #gm> -> tensor<16x64xf32, #ub>
+  %p = tile.load %x[%i, %i] map affine_map<(i, j, d0, d1) -> (i + d0, j + d1)> {npu.loc = "node"}
+    : memref<60x64xf32, #gm> -> tensor<16x4xf32, #l1>
+  %a = tile.load %p[] map affine_map<(d0, d1) -> (d0, d1)> : tensor<16x4xf32, #l1> -> tensor<16x4xf32, #l0a>
+  tile.store %t, %y[%i] map affine_map<(i, d0, d1) -> (i + d0, d1)> : tensor<16x64xf32, #ub>, memref<60x64xf32, #gm>
+  tile.return
+}
+
+// CHECK-LABEL: tile.kernel @memrefs(
+// CHECK:         %u = tile.alloc {slots = 2 : i64} : memref<16x64xf32, #tile.space<ub>>
+// CHECK-NEXT:    %c = tile.alloc {rows = 1 : i64, address = 1024 : i64} : memref<16x64xf32, #tile.space<l0c>>
+// CHECK-NEXT:    %h = tile.alloc : memref<16x64xf16, #tile.space<ub>>
+// CHECK-NEXT:    %s = tile.slot %u[%i] : memref<16x64xf32, #tile.space<ub>>
+// CHECK-NEXT:    tile.load %x[%i] into %s map affine_map<(d0, d1, d2) -> ((d0 + d1), d2)> pad 1.000000e+00 : f32 : memref<60x64xf32, #tile.space<gm>>, memref<16x64xf32, #tile.space<ub>>
+// CHECK-NEXT:    tile.load %c[] into %h map affine_map<(d0, d1) -> (d0, d1)> relu : memref<16x64xf32, #tile.space<l0c>>, memref<16x64xf16, #tile.space<ub>>
+// CHECK-NEXT:    tile.store %s, %y[%i]
+// CHECK-NEXT:    tile.store %c, %y[%i]
+tile.kernel @memrefs(%x: memref<60x64xf32, #gm>, %y: memref<60x64xf32, #gm>) {
+  %i = arith.constant 16 : index
+  %u = tile.alloc {slots = 2} : memref<16x64xf32, #ub>
+  %c = tile.alloc {rows = 1, address = 1024} : memref<16x64xf32, #l0c>
+  %h = tile.alloc : memref<16x64xf16, #ub>
+  %s = tile.slot %u[%i] : memref<16x64xf32, #ub>
+  tile.load %x[%i] into %s map affine_map<(i, d0, d1) -> (i + d0, d1)> pad 1.0 : f32
+    : memref<60x64xf32, #gm>, memref<16x64xf32, #ub>
+  tile.load %c[] into %h map affine_map<(d0, d1) -> (d0, d1)> relu : memref<16x64xf32, #l0c>, memref<16x64xf16, #ub>
+  tile.store %s, %y[%i] map affine_map<(i, d0, d1) -> (i + d0, d1)> : memref<16x64xf32, #ub>, memref<60x64xf32, #gm>
+  tile.store %c, %y[%i] map affine_map<(i, d0, d1) -> (i + d0, d1)> : memref<16x64xf32, #l0c>, memref<60x64xf32, #gm>
+  tile.return
+}

@@ -1,0 +1,102 @@
+// RUN: not npu-opt %s --split-input-file 2>&1 | filecheck %s
+
+// CHECK: error: 'tile.load' op tile.load: the map must take 1 loop indices and 1 tile dimensions, it takes 1
+tile.kernel @dims(%x: memref<8xf32, #tile.space<gm>>) {
+  %i = arith.constant 0 : index
+  %t = tile.load %x[%i] map affine_map<(d0) -> (d0)> : memref<8xf32, #tile.space<gm>> -> tensor<4xf32, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.load' op tile.load: the map gives 2 coordinates, the memory has rank 1
+tile.kernel @coordinates(%x: memref<8xf32, #tile.space<gm>>) {
+  %t = tile.load %x[] map affine_map<(d0) -> (d0, d0)> : memref<8xf32, #tile.space<gm>> -> tensor<4xf32, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.load' op tile.load keeps the element type, got memref<8xf32, #tile.space<gm>> and tensor<4xf16, #tile.space<ub>>
+tile.kernel @element(%x: memref<8xf32, #tile.space<gm>>) {
+  %t = tile.load %x[] map affine_map<(d0) -> (d0)> : memref<8xf32, #tile.space<gm>> -> tensor<4xf16, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.load' op there is no path from gm to l0a
+tile.kernel @path(%x: memref<8xf32, #tile.space<gm>>) {
+  %t = tile.load %x[] map affine_map<(d0) -> (d0)> : memref<8xf32, #tile.space<gm>> -> tensor<4xf32, #tile.space<l0a>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.load' op only a load from L0C can set negative values to zero
+tile.kernel @relu(%x: memref<8xf32, #tile.space<gm>>) {
+  %t = tile.load %x[] map affine_map<(d0) -> (d0)> relu : memref<8xf32, #tile.space<gm>> -> tensor<4xf32, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: expected an affine map
+tile.kernel @map(%x: memref<8xf32, #tile.space<gm>>) {
+  %t = tile.load %x[] map "x" : memref<8xf32, #tile.space<gm>> -> tensor<4xf32, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.store' op tile.store writes to GM, got memref<8xf32, #tile.space<ub>>
+tile.kernel @to_gm(%x: memref<8xf32, #tile.space<gm>>) {
+  %a = tile.alloc : memref<8xf32, #tile.space<ub>>
+  %b = tile.alloc : memref<8xf32, #tile.space<ub>>
+  tile.store %a, %b[] map affine_map<(d0) -> (d0)> : memref<8xf32, #tile.space<ub>>, memref<8xf32, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.store' op there is no path from l1 to gm
+tile.kernel @from_l1(%x: memref<8xf32, #tile.space<gm>>) {
+  %a = tile.alloc : memref<8xf32, #tile.space<l1>>
+  tile.store %a, %x[] map affine_map<(d0) -> (d0)> : memref<8xf32, #tile.space<l1>>, memref<8xf32, #tile.space<gm>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.store' op tile.store keeps the element type, got memref<8xf16, #tile.space<ub>> and memref<8xf32, #tile.space<gm>>
+tile.kernel @stored_element(%x: memref<8xf32, #tile.space<gm>>) {
+  %a = tile.alloc : memref<8xf16, #tile.space<ub>>
+  tile.store %a, %x[] map affine_map<(d0) -> (d0)> : memref<8xf16, #tile.space<ub>>, memref<8xf32, #tile.space<gm>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.alloc' op tile.alloc makes on-chip buffers, got memref<8xf32, #tile.space<gm>>
+tile.kernel @alloc(%x: memref<8xf32, #tile.space<gm>>) {
+  %a = tile.alloc : memref<8xf32, #tile.space<gm>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.alloc' op a buffer has at least one slot
+tile.kernel @slots(%x: memref<8xf32, #tile.space<gm>>) {
+  %a = tile.alloc {slots = 0} : memref<8xf32, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.slot' op tile.slot has the type of its buffer
+tile.kernel @slot(%x: memref<8xf32, #tile.space<gm>>) {
+  %a = tile.alloc {slots = 2} : memref<8xf32, #tile.space<ub>>
+  %i = arith.constant 0 : index
+  %s = "tile.slot"(%a, %i) : (memref<8xf32, #tile.space<ub>>, index) -> memref<4xf32, #tile.space<ub>>
+  tile.return
+}

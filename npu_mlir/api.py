@@ -59,8 +59,10 @@ class Program:
 
     @property
     def target(self) -> str | None:
-        """The machine that the module was made for."""
-        return _string(self.module, "npu.target")
+        """The machine that the module is for: kernels of a module that names none are for the default one."""
+        own = _string(self.module, "npu.target")
+        has_kernels = LEVELS.index(self.level) > LEVELS.index("linalg")
+        return DEFAULT_TARGET if own is None and has_kernels else own
 
     @property
     def precision(self) -> str:

@@ -7,10 +7,11 @@ module (`npu.target`), so they need no options here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from npu_mlir.diagnostics import UserError, closest
 from npu_mlir.levels import LEVELS, level_of
@@ -108,14 +109,45 @@ def phase_pipeline(phase: Phase, options: dict[str, str] | None = None) -> Nest:
     return parse_pipeline(_text([phase], options or {}), source="pipeline")
 
 
-def pipeline_to(module: ModuleOp, level: str, what: str = "--lower-to") -> Nest:
-    """The rest of the default pipeline, from the level of a module to `level`; `what` names the option in messages."""
+def pipeline_to(
+    module: ModuleOp, level: str, what: str = "--lower-to", extra: Sequence[ModulePass] = ()
+) -> Nest:
+    """The rest of the default pipeline, from the level of a module to `level`; `what` names the option in messages.
+
+    Each extra pass stands behind the pass that its class names in `runs_after`.
+    """
     if level not in LEVELS:
         raise UserError(f"{what}: expected one of {', '.join(LEVELS)}, got '{level}'{closest(level, LEVELS)}")
     start = level_of(module)
     if LEVELS.index(start) > LEVELS.index(level):
         raise UserError(f"{what}: the module is at level '{start}', which comes after '{level}'")
-    return make_pipeline(start, level)
+    pipeline = make_pipeline(start, level)
+    past = {name for phase in PIPELINE[: LEVELS.index(start) + 1] for name in phase.passes}
+    for pass_ in extra:
+        pipeline = _insert(pipeline, pass_, what, past)
+    return pipeline
+
+
+def _insert(pipeline: Nest, pass_: ModulePass, what: str, past: Container[str]) -> Nest:
+    """The pipeline with a pass behind its anchor, or in front if the anchor is among those that the module is past."""
+    anchor: str | None = getattr(pass_, "runs_after", None)
+    if anchor is None:
+        raise UserError(
+            f"{what}: the pass '{pass_.name}' does not say where in the pipeline it belongs",
+            notes=['its class can: runs_after: ClassVar[str] = "tile-choose-schedule"'],
+        )
+    names = [None if isinstance(element, Nest) else element.name for element in pipeline.elements]
+    if anchor not in names and anchor in past:
+        return Nest(pipeline.anchor, (pass_, *pipeline.elements))
+    if anchor not in names:
+        raise UserError(
+            f"{what}: the pass '{pass_.name}' runs after '{anchor}', which is not among the passes to run"
+        )
+    # Several passes with one anchor keep their order; a pass that occurs twice gets it the last time.
+    place = len(names) - names[::-1].index(anchor)
+    while place < len(names) and getattr(pipeline.elements[place], "runs_after", None) == anchor:
+        place += 1
+    return Nest(pipeline.anchor, (*pipeline.elements[:place], pass_, *pipeline.elements[place:]))
 
 
 def _text(phases: Sequence[Phase], options: dict[str, str]) -> str:

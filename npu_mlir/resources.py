@@ -28,20 +28,23 @@ _ALIGNMENT_BYTES = 4
 
 def resources_of(module: ModuleOp) -> dict[str, DenseResourceAttr]:
     """The resources that constants of the module refer to, by name."""
-    from xdsl.dialects.arith import ConstantOp
     from xdsl.dialects.builtin import DenseResourceAttr
 
-    values = [op.value for op in module.walk() if isinstance(op, ConstantOp)]
+    values = [op.properties.get("value") for op in module.walk() if op.name == "arith.constant"]
     return {value.resource_handle.data: value for value in values if isinstance(value, DenseResourceAttr)}
 
 
 def dialect_resources(module: ModuleOp, longest: int | None) -> str:
     """The entry of the section with the data of the module's resources, or nothing; texts longer than `longest` are
     left out."""
+    names = list(resources_of(module))
+    if not names:
+        return ""
+
     from npu_mlir.weights import weights_of
 
     store = weights_of(module)
-    texts = {name: f'"0x{_blob(store.get(name)).hex().upper()}"' for name in resources_of(module)}
+    texts = {name: f'"0x{_blob(store.get(name)).hex().upper()}"' for name in names}
     lines = [
         f"      {quoted(name)}: {text}"
         for name, text in texts.items()

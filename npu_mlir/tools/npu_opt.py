@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from npu_mlir.diagnostics import UserError, handling, register_source, render
 from npu_mlir.passes import PASSES
@@ -28,6 +28,7 @@ from npu_mlir.tools.npu_opt_options import (
 if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.passes import ModulePass
 
     from npu_mlir.instruments.timing import Timing
     from npu_mlir.pass_manager import PassInstrument
@@ -204,7 +205,8 @@ class _Job:
         elif self.args.lower_to is not None:
             from npu_mlir.pipeline import pipeline_to
 
-            pipeline = pipeline_to(module, self.args.lower_to)
+            extra = [] if pipeline is None else cast("list[ModulePass]", list(pipeline.elements))
+            pipeline = pipeline_to(module, self.args.lower_to, extra=extra)
         if pipeline is not None and self.args.dump_pass_pipeline:
             print(pipeline.describe(), file=sys.stderr)
         return pipeline, verify_each

@@ -46,7 +46,8 @@ def _add_general(add: Add) -> None:
         "--pass-pipeline", metavar="TEXT", help="the passes to run: 'builtin.module(func.func(PASS,...),...)'"
     )
     add("--lower-to", metavar="LEVEL",
-        help="run the default pipeline from the module's level to graph, linalg, tile, tile-memref or isa")  # fmt: skip
+        help="run the default pipeline from the module's level to graph, linalg, tile, tile-memref or isa; "
+        "passes that say where they belong can be added by their flags")  # fmt: skip
     add("--load-pass-plugin", action="append", metavar="FILE.py", help="passes and dialects in a Python file")
     add("--split-input-file", nargs="?", const=SPLIT_MARKER, metavar="MARKER",
         help=f"process the parts between lines with the marker ({SPLIT_MARKER}) alone")  # fmt: skip
@@ -161,8 +162,8 @@ def check_options(args: argparse.Namespace, pass_flags: list[tuple[str, str]]) -
     if args.pass_pipeline is not None and pass_flags:
         raise UserError(f"--pass-pipeline and --{pass_flags[0][0]} exclude each other")
     has_passes = args.pass_pipeline is not None or bool(pass_flags)
-    if args.lower_to is not None and has_passes:
-        raise UserError("--lower-to excludes other passes")
+    if args.lower_to is not None and args.pass_pipeline is not None:
+        raise UserError("--lower-to and --pass-pipeline exclude each other")
     if args.run_reproducer and (has_passes or args.lower_to is not None):
         raise UserError("--run-reproducer excludes other passes: the reproducer has its own")
     if args.mlir_pass_pipeline_local_reproducer and args.mlir_pass_pipeline_crash_reproducer is None:

@@ -37,12 +37,12 @@ def fast_checks() -> Iterator[Check]:
     """What finds most mutants."""
     from programs import PROGRAMS
 
-    yield "decisions", lambda: run_pytest(["test_snapshots"])
-    for program in PROGRAMS:
-        yield f"program {program}", lambda program=program: _compile(program)
     for path in sorted((ROOT / "tests/lit/passes").glob("*/*.mlir")):
         if path.parent.name in ("tile", "npu_isa"):
             yield f"lit {path.name}", lambda path=path: run_lit(path)
+    yield "decisions", lambda: run_pytest(["test_snapshots"])
+    for program in PROGRAMS:
+        yield f"program {program}", lambda program=program: _compile(program)
     yield "unit tests", lambda: run_pytest(FAST)
     yield "random programs", lambda: run_pytest(["test_pipeline_random"], examples=4)
 

@@ -10,7 +10,6 @@ Docstrings, annotations, messages of errors, and the names that make IR readable
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -50,7 +49,17 @@ class Mutant:
     line: int
     text: str
     change: str
-    tree: ast.Module
+    source: str
+    number: int
+    """Which node of the source is changed, and `choice`, in which of the possible ways."""
+    choice: int
+
+    def tree(self) -> ast.Module:
+        """The module with the change."""
+        tree = ast.parse(self.source)
+        node = _nodes(tree)[self.number][1]
+        list(_changes(node))[self.choice][1](node)
+        return ast.fix_missing_locations(tree)
 
     @property
     def key(self) -> str:
@@ -66,12 +75,9 @@ def mutants_of(module: str, source: str) -> Iterator[Mutant]:
     tree = ast.parse(source)
     lines = source.splitlines()
     for number, (function, node) in enumerate(_nodes(tree)):
-        for what, change in _changes(node):
-            mutated = copy.deepcopy(tree)
-            change(list(_nodes(mutated))[number][1])
-            ast.fix_missing_locations(mutated)
+        for choice, (what, _) in enumerate(_changes(node)):
             line = node.lineno  # type: ignore[attr-defined]
-            yield Mutant(module, function, line, lines[line - 1].strip(), what, mutated)
+            yield Mutant(module, function, line, lines[line - 1].strip(), what, source, number, choice)
 
 
 def _nodes(tree: ast.Module) -> list[tuple[str, ast.AST]]:

@@ -83,7 +83,7 @@ def find_problem(mutant: Mutant | None, slow: bool, limits: dict[str, float]) ->
     if mutant is None:
         return _first_failure(checks, limits)
     module = importlib.import_module(mutant.module)
-    with changed(module, mutant.tree, mutant.line):
+    with changed(module, mutant.tree(), mutant.line):
         return _first_failure(checks, limits)
 
 

@@ -26,6 +26,7 @@ from npu_mlir.dialects import tile
 from npu_mlir.dialects.graph import WeightOp
 from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import Interpreter
+from npu_mlir.interpreters.numerics import quiet
 from npu_mlir.weights import WeightStore, share_weights, weights_of
 
 DYNAMIC_SIZE = 5
@@ -126,7 +127,7 @@ def evaluate(module: ModuleOp, function: FuncOp, inputs: Sequence[Any]) -> list[
     name = function.sym_name.data
     args = [np.array(value) if isinstance(value, np.ndarray) else value for value in inputs]
     try:
-        with np.errstate(all="ignore"):
+        with quiet():
             results = Interpreter(module, _weights(module)).call(name, args)
     except UserError:
         raise

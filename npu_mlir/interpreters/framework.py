@@ -23,6 +23,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from npu_mlir.diagnostics import UserError
 from npu_mlir.interpreters import registry
+from npu_mlir.interpreters.numerics import quiet
 from npu_mlir.interpreters.registry import Results, Step
 
 _Plan = tuple[list[int], list[tuple[Step, list[int], list[int], list[int]]], list[int]]
@@ -149,7 +150,7 @@ def run_function(
     function = interp.symbol(name)
     if isinstance(function, FuncOp):
         check_inputs(function, inputs)
-    with np.errstate(all="ignore"):
+    with quiet():
         return list(interp.call(name, inputs))
 
 

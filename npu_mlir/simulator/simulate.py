@@ -24,6 +24,7 @@ from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import Interpreter, check_inputs
 from npu_mlir.interpreters.npu_isa import DEFAULT_TARGET
 from npu_mlir.interpreters.npu_isa.core import Core
+from npu_mlir.interpreters.numerics import quiet
 from npu_mlir.interpreters.registry import Results, Step
 from npu_mlir.simulator.attribution import Attribution, attribute, loc_of, site_texts
 from npu_mlir.simulator.codegen import Generated, Mode, generate
@@ -94,16 +95,18 @@ def simulate(
     explain: bool = False,
     record: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    extrapolate: bool = True,
 ) -> SimulationResult:
     """Run the host function of a module of instructions.
 
     `check` looks for races, misused flags, reads of memory that was never written and accesses outside of buffers.
-    Without `values`, time alone is computed and no inputs are needed. `explain` attributes every cycle, `record` also
+    Without `values`, time alone is computed and no inputs are needed; if nothing is checked or explained either, iterations
+    of loops that repeat what was seen are skipped, unless `extrapolate` is false: the results are the same. `explain` attributes every cycle, `record` also
     keeps every entry that the scalar unit issues. `progress` is called after each launch, with how many there were and
     how many there are.
     """
     machine = _machine(module, target)
-    host = _Host(module, machine, _Options(check, budget, explain or record, record, progress))
+    host = _Host(module, machine, _Options(check, budget, explain or record, record, progress, extrapolate))
     if not values:
         for launch in module.walk():
             if isinstance(launch, tile.LaunchOp):
@@ -113,7 +116,7 @@ def simulate(
     main = host.symbol(function)
     if isinstance(main, FuncOp):
         check_inputs(main, inputs)
-    with np.errstate(all="ignore"):
+    with quiet():
         outputs = host.call(function, inputs)
     return host.result([np.array(output) for output in outputs])
 
@@ -142,6 +145,7 @@ class _Options:
     explain: bool
     record: bool
     progress: Callable[[int, int], None] | None = None
+    extrapolate: bool = True
 
 
 class _Host(Interpreter):
@@ -270,7 +274,7 @@ class KernelProgram:
         checks = Hazards(self.kernel, target) if options.check else None
         recording = Recording() if options.record else None
         observer = Observer(clock, target, recording) if options.explain else None
-        generated = self._generate(Mode(values, time=True, checks=checks, observer=observer), clock)
+        generated = self._generate(Mode(values, True, checks, observer, options.extrapolate), clock)
         now, executions = generated.run(arguments, self.host.options.budget)
         if checks is not None:
             checks.end()

@@ -31,7 +31,9 @@ from npu_mlir.interpreters.registry import elementwise_function
 from npu_mlir.simulator.errors import SimulationError, wait_without_set
 from npu_mlir.simulator.hazards import Hazards
 from npu_mlir.simulator.observer import Observer
+from npu_mlir.simulator.periods import loop_periods
 from npu_mlir.simulator.pipes import Clock
+from npu_mlir.simulator.repeats import Repeats
 from npu_mlir.targets.cost import Cost, cost_of
 from npu_mlir.targets.target import Target
 
@@ -68,6 +70,13 @@ class Mode:
     checks: Hazards | None = None
     observer: Observer | None = None
     """Explains the time; there only with `time`."""
+    extrapolate: bool = True
+    """Skip what repeats, where nothing but time is asked for."""
+
+    @property
+    def skips(self) -> bool:
+        """Whether iterations of loops may be skipped."""
+        return self.extrapolate and self.time and not (self.values or self.checks or self.observer)
 
 
 @dataclass
@@ -124,6 +133,8 @@ class _Generator:
         self.pending = 0
         self.fresh = 0
         self.issue = target.latencies["issue"]
+        self.periods: dict[scf.ForOp, int] = {}
+        """Of loops whose iterations may be skipped."""
 
     # ---- text
 
@@ -162,6 +173,8 @@ class _Generator:
     # ---- structure
 
     def kernel(self, op: tile.KernelOp) -> None:
+        if self.mode.skips:
+            self.periods = loop_periods(op)
         self.lines.append("def kernel(arguments, budget):")
         arguments = [self.define(arg) for arg in op.body.block.args]
         self.line("S = steps = 0")
@@ -215,7 +228,9 @@ class _Generator:
         trips = self.name("r")
         self.line(f"{trips} = range({lower}, {upper}, {step})")
         head = len(self.lines)
-        self.line(f"for {self.define(op.body.block.args[0])} in {trips}:")
+        period = self.periods.get(op)
+        if period is None:
+            self.line(f"for {self.define(op.body.block.args[0])} in {trips}:")
         self.indent += 1
         self.pending = self.issue
         last = op.body.block.last_op
@@ -225,20 +240,45 @@ class _Generator:
             if carried:
                 self.line(f"{', '.join(carried)}, = {', '.join(self.values[v] for v in yielded)},")
 
+        if period is not None:
+            self.define(op.body.block.args[0])
         size = len(self.lines)
         counter = self.block(op.body.block, carry)
         if len(self.lines) == size:
             self.line("pass")
         self.indent -= 1
         indent = "    " * self.indent
-        info = self.blocks[int(counter[1:])]
-        self.lines[head:head] = [
-            f"{indent}{counter} += len({trips})",
-            f"{indent}steps += len({trips}) * {1 + info.instructions + info.flags}",
-            f"{indent}if steps > budget: over_budget(budget)",
+        number = int(counter[1:])
+        info = self.blocks[number]
+        lines = [
+            f"{counter} += len({trips})",
+            f"steps += len({trips}) * {1 + info.instructions + info.flags}",
+            "if steps > budget: over_budget(budget)",
         ]
+        if period is not None:
+            inner = [f"n{i}" for i in range(number + 1, len(self.blocks))]
+            index = self.values[op.body.block.args[0]]
+            lines += self.watch(trips, index, [*inner, *carried], period)
+        self.lines[head:head] = [indent + line for line in lines]
         for name, result in zip(carried, op.results, strict=True):
             self.assign(result, name)
+
+    def watch(self, trips: str, index: str, counters: Sequence[str], period: int) -> list[str]:
+        """The head of a loop whose iterations may be skipped; all `counters` grow alike in what is repeated."""
+        repeats, x = self.bind("w", Repeats(self.clock, period)), self.name("i")
+        skip = [f"{name} += g[{i + 2}]" for i, name in enumerate(counters)]
+        return [
+            f"{repeats}.begin(len({trips}))",
+            f"{x} = 0",
+            f"while {x} < len({trips}):",
+            f"    if {x} == {repeats}.next:",
+            f"        g = {repeats}.look({x}, S, ({''.join(f'{name}, ' for name in counters)}))",
+            "        if g is not None:",
+            f"            {'; '.join([f'{x} += g[0]', 'S += g[1]', *skip])}",
+            "            continue",
+            f"    {index} = {trips}[{x}]",
+            f"    {x} += 1",
+        ]
 
     def conditional(self, op: scf.IfOp) -> None:
         self.pending += self.issue

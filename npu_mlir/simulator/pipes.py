@@ -81,6 +81,20 @@ class PipeClock:
         self.gate = max(self.gate, ready + self.flag_cycles)
         return now
 
+    def state(self, now: int) -> tuple[int, ...]:
+        """All that later entries can depend on, relative to the scalar unit's time: what is past is as good as now."""
+        order = self.starts[self.position :] + self.starts[: self.position]
+        times = (*order, self.free, self.gate, self.done)
+        return tuple([time - now if time > now else 0 for time in times])
+
+    def advance(self, cycles: int, busy: int) -> None:
+        """Let time pass in which the pipe does what leaves it as it is, `busy` of it occupied."""
+        self.free += cycles
+        self.gate += cycles
+        self.done += cycles
+        self.busy += busy
+        self.starts = [start + cycles for start in self.starts]
+
     def _leave(self, start: int) -> None:
         self.starts[self.position] = start
         self.position = (self.position + 1) % self.depth
@@ -100,6 +114,23 @@ class Clock:
         for pipe in self.pipes.values():
             pipe.reset()
         self.flags.clear()
+
+    def state(self, now: int) -> tuple[object, ...]:
+        """All that later entries can depend on; equal states have equal futures."""
+        flags = [(key, raised - now if raised > now else 0) for key, raised in self.flags.items()]
+        return (*(pipe.state(now) for pipe in self.pipes.values()), frozenset(flags))
+
+    def occupied(self) -> tuple[int, ...]:
+        """The busy cycles of each pipe so far."""
+        return tuple([pipe.busy for pipe in self.pipes.values()])
+
+    def repeat(self, times: int, cycles: int, before: tuple[int, ...]) -> None:
+        """Do again, so many times, what has led from an equal state to this one in `cycles`; `before` is what was
+        `occupied` then."""
+        for pipe, busy in zip(self.pipes.values(), before, strict=True):
+            pipe.advance(times * cycles, times * (pipe.busy - busy))
+        for key in self.flags:
+            self.flags[key] += times * cycles
 
     def idle(self, now: int) -> int:
         """When every pipe has executed and completed everything."""

@@ -100,10 +100,10 @@ def simulate(
     """Run the host function of a module of instructions.
 
     `check` looks for races, misused flags, reads of memory that was never written and accesses outside of buffers.
-    Without `values`, time alone is computed and no inputs are needed; if nothing is checked or explained either, iterations
-    of loops that repeat what was seen are skipped, unless `extrapolate` is false: the results are the same. `explain` attributes every cycle, `record` also
-    keeps every entry that the scalar unit issues. `progress` is called after each launch, with how many there were and
-    how many there are.
+    Without `values`, time alone is computed and no inputs are needed; if nothing is checked or explained either,
+    iterations of loops that repeat what was seen are skipped, unless `extrapolate` is false: the results are the same.
+    `explain` attributes every cycle, `record` also keeps every entry that the scalar unit issues. `progress` is called
+    after each launch, with how many there were and how many there are.
     """
     machine = _machine(module, target)
     host = _Host(module, machine, _Options(check, budget, explain or record, record, progress, extrapolate))

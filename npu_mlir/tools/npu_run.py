@@ -9,6 +9,7 @@ npu-run --diff before.json after.json
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: list[str]) -> int:
     args = _make_parser().parse(argv)
     _check_arguments(args)
+    # Before NumPy is loaded: tiles are too small for a second thread to pay, and sums shall not depend on it.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if args.diff:
         from npu_mlir.views.diff import print_diff
 

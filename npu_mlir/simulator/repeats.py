@@ -1,0 +1,63 @@
+"""Skip the iterations of a loop that repeat what was seen, exactly.
+
+At the iterations where a loop is about to do the same again (see `periods.py`), the state of all pipes and flags
+relative to the scalar unit is looked up among the earlier ones. If it is there, everything from then on is a
+repetition: the loop goes round from that state to this one as often as it fits, and only the rest is executed.
+"""
+
+from __future__ import annotations
+
+from npu_mlir.simulator.pipes import Clock
+
+FEWEST = 8
+"""Periods that a loop has to have for a look to pay."""
+
+MOST_STATES = 300
+"""States that are kept of one execution of a loop."""
+
+MOST_FAILURES = 4
+"""Executions of a loop in which nothing repeated, before it is left alone."""
+
+
+class Repeats:
+    """Watches one loop of a kernel."""
+
+    __slots__ = ("clock", "failures", "next", "period", "seen", "trips")
+
+    def __init__(self, clock: Clock, period: int):
+        self.clock = clock
+        self.period = period
+        self.next = -1
+        """The iteration to look at next; -1 for none."""
+        self.trips = 0
+        self.failures = 0
+        self.seen: dict[tuple[object, ...], tuple[int, int, tuple[int, ...], tuple[int, ...]]] = {}
+
+    def begin(self, trips: int) -> None:
+        """The loop begins."""
+        watch = trips >= FEWEST * self.period and self.failures < MOST_FAILURES
+        self.next = 0 if watch else -1
+        self.trips = trips
+        self.seen.clear()
+
+    def look(self, iteration: int, now: int, counters: tuple[int, ...]) -> tuple[int, ...] | None:
+        """What to add to the iteration, the scalar time and each counter, if iterations can be skipped."""
+        state = self.clock.state(now)
+        before = self.seen.get(state)
+        if before is None:
+            self.seen[state] = iteration, now, self.clock.occupied(), counters
+            self.next = iteration + self.period
+            if len(self.seen) > MOST_STATES or self.next >= self.trips:
+                self.next = -1
+                self.failures += 1
+            return None
+        self.next = -1
+        self.failures = 0
+        first, start, occupied, old = before
+        length, cycles = iteration - first, now - start
+        times = (self.trips - iteration) // length
+        if not times:
+            return None
+        self.clock.repeat(times, cycles, occupied)
+        growth = [times * (c - o) for c, o in zip(counters, old, strict=True)]
+        return (times * length, times * cycles, *growth)

@@ -1,0 +1,127 @@
+"""Skipping iterations changes nothing: on random nests of loops, with flags that count modulo their slots."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+
+from isa_programs import gemm, parse
+from npu_mlir.dialects import tile
+from npu_mlir.simulator import simulate
+from npu_mlir.simulator.periods import loop_periods
+from npu_mlir.targets.target import get_target
+
+GM = "memref<64xf32, #tile.space<gm>>"
+SIZES = (8, 24, 64)
+
+
+def program(body: str) -> ModuleOp:
+    constants = "\n".join(f"%c{i} = arith.constant {i} : index" for i in range(200))
+    return parse(f"""
+builtin.module attributes {{"npu.target" = "toy"}} {{
+  func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {{
+    %y = tile.launch @k(%x) : (tensor<64xf32>) -> tensor<64xf32>
+    func.return %y : tensor<64xf32>
+  }}
+  tile.kernel @k(%X: {GM}, %Y: {GM}) {{
+    {constants}
+    %u = npu_isa.buffer 1 x 256 at 0 : !npu_isa.addr<ub>
+    {body}
+    tile.return
+  }}
+}}
+""")
+
+
+@st.composite
+def nests(draw: st.DrawFn, depth: int = 0, event: int = 0) -> str:
+    """A loop whose load and computation take turns over some slots, with other loops and instructions within."""
+    name = f"{depth}{draw(st.integers(0, 10**6))}"
+    trips = draw(st.integers(0, 40 if depth == 0 else 14))
+    step = draw(st.sampled_from((1, 2, 3)))
+    slots = draw(st.integers(1, 3))
+    events = [event + i for i in range(slots)]
+    index = f"%n{name}" if slots > 1 else ""
+    which = f"{event} + {index} mod {slots}" if slots > 1 else str(event)
+    load = f"npu_isa.load_ub %X[] -> %u<1> over [{draw(st.sampled_from(SIZES))}] map affine_map<(a) -> (a)> : {GM}"
+    kind, size = draw(st.sampled_from(("exp", "relu"))), draw(st.sampled_from(SIZES))
+    exp = f"npu_isa.vunary {kind} %u<1>, %u<1> over [{size}] : f32"
+    within = ""
+    if depth < 2 and draw(st.booleans()):
+        within = draw(nests(depth + 1, event + slots))
+    if draw(st.booleans()):
+        within += f"\n%z{name} = arith.addi %i{name}, %c1 : index\n{exp}"
+    if draw(st.integers(0, 5)) == 0:
+        within += "\nnpu_isa.barrier"
+    if draw(st.booleans()):
+        head = f"scf.for %i{name} = %c0 to %c{trips * step} step %c{step} {{\n"
+        head += f"%n{name} = arith.floordivsi %i{name}, %c{step} : index\n"
+        tail = "}"
+    else:
+        # A count that the loop carries, from somewhere else than zero.
+        head = f"%e{name} = scf.for %i{name} = %c0 to %c{trips * step} step %c{step} "
+        head += f"iter_args(%n{name} = %c5) -> (index) {{\n"
+        tail = f"%m{name} = arith.addi %n{name}, %c1 : index\nscf.yield %m{name} : index\n}}"
+    sets = "\n".join(f"npu_isa.set_flag [V, MTE2, {e}]" for e in events)
+    waits = "\n".join(f"npu_isa.wait_flag [V, MTE2, {e}]" for e in events)
+    return f"""{sets}
+{head}npu_isa.wait_flag [V, MTE2, {which}]
+{load}
+npu_isa.set_flag [MTE2, V, {which}]
+{within}
+npu_isa.wait_flag [MTE2, V, {which}]
+{exp}
+npu_isa.set_flag [V, MTE2, {which}]
+{tail}
+{waits}
+"""
+
+
+@settings(max_examples=150, deadline=None)
+@given(body=nests(), depth=st.integers(1, 9), flag=st.integers(0, 2))
+def test_skipping_changes_nothing(body: str, depth: int, flag: int):
+    module = program(body)
+    del module.attributes["npu.target"]
+    toy = get_target("toy")
+    target = replace(toy, queue_depth=depth, latencies={**toy.latencies, "flag": flag})
+    plain = simulate(module, values=False, check=False, target=target, extrapolate=False)
+    assert simulate(module, values=False, check=False, target=target) == plain
+
+
+def periods(body: str) -> list[int | None]:
+    kernel = next(op for op in program(body).ops if isinstance(op, tile.KernelOp))
+    found = loop_periods(kernel)
+    return [found.get(op) for op in kernel.walk() if isinstance(op, scf.ForOp)]
+
+
+def test_periods():
+    flag = "npu_isa.set_flag [MTE2, V, 0 + %n mod 4]"
+    loop = "scf.for %i = %c0 to %c12 step %c2 {"
+    assert periods(loop + "}") == [1]
+    assert periods(loop + "%n = arith.addi %i, %c1 : index\n" + flag + "}") == [2]
+    assert periods(loop + "%n = arith.floordivsi %i, %c2 : index\n" + flag + "}") == [4]
+    # Not an exact quotient, and a value that depends on another loop alone.
+    assert periods(loop + "%n = arith.floordivsi %i, %c3 : index\n" + flag + "}") == [None]
+    assert periods(loop + "scf.for %n = %c0 to %c3 step %c1 {" + flag + "} }") == [1, 4]
+    # The trip count of the inner loop depends on the outer one.
+    assert periods(loop + "scf.for %n = %c0 to %i step %c1 { } }") == [None, 1]
+
+
+def test_a_count_that_runs_through_all_loops():
+    module = parse(gemm(256, 256, 256, tile=(64, 64, 64), k0=16))
+    kernel = next(op for op in module.ops if isinstance(op, tile.KernelOp))
+    found = loop_periods(kernel)
+    assert [found[op] for op in kernel.walk() if isinstance(op, scf.ForOp)] == [1, 2, 2, 2]
+
+
+def test_millions_of_instructions_take_no_time():
+    module = parse(gemm(8192, 2048, 2048, tile=(64, 64, 64), k0=16))
+    start = time.perf_counter()
+    result = simulate(module, values=False, check=False)
+    assert result.kernels[0].instructions > 1_800_000
+    assert time.perf_counter() - start < 1

@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-mlir lint format snapshots mutants bench clean
+.PHONY: demo test test-mlir lint format docs snapshots mutants bench clean
 
 # Made once, and again when the dependencies change.
 .venv: pyproject.toml
@@ -44,6 +44,10 @@ snapshots: .venv
 # An hour or so; MUTANTS='--count 50 --module sync' for less.
 mutants: .venv
 	PYTHONPATH=tests/planted:tests/unit $(BIN)/python tests/mutation/run.py $(MUTANTS)
+
+docs: .venv
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "build/site/index.html"
 
 bench: .venv
 	$(BIN)/python benchmarks/run.py

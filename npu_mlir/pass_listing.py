@@ -25,6 +25,11 @@ def describe_passes() -> Iterator[str]:
         yield from (f"      {line}" for line in _options(definition))
 
 
+def pass_options(name: str) -> list[str]:
+    """The lines about the options of a pass."""
+    return list(_options(_definition(name, PASSES[name])))
+
+
 def _definition(name: str, where: str) -> ast.ClassDef:
     """The class of the pass `name`, which the registry says is at `where`, as a syntax tree."""
     module, _, class_name = where.partition(":")

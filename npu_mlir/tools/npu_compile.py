@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_tool(_run, argv)
 
 
-def _run(argv: list[str]) -> int:
+def _make_parser() -> ArgumentParser:
     parser = ArgumentParser("npu-compile", "Compile a model to NPU instructions or to a level before them.")
     add = parser.add_argument
     add("model", help="an .onnx file, or a .mlir file of an earlier level")
@@ -37,7 +37,11 @@ def _run(argv: list[str]) -> int:
     add("--check-equivalence", type=int, nargs="?", const=0, metavar="SEED",
         help="run the module before and after each pass; a changed result is an error")  # fmt: skip
     add_model_options(parser)
-    args = parser.parse(argv)
+    return parser
+
+
+def _run(argv: list[str]) -> int:
+    args = _make_parser().parse(argv)
 
     from npu_mlir.files import check_writable
 

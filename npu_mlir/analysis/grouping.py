@@ -27,7 +27,7 @@ def form_groups(
     """Partition `computes` (in topological order) into groups that can each be one kernel.
 
     `dependencies` are the computes that each one needs by whatever path, views and pads included; `legal` judges a
-    candidate group. Each group is convex: no path leaves and enters it again.
+    candidate group. Groups can be ordered: no path leaves one and enters it again, through other groups either.
     """
     graph = _Graph({op.key: i for i, op in enumerate(computes)}, {op.key: [] for op in computes})
     for key, needed in dependencies.items():
@@ -44,17 +44,15 @@ def _merge_producers(op: Compute, graph: _Graph, legal: Callable[[Sequence[Compu
     producers = {id(g): g for key in op.operands if (g := graph.group.get(key)) is not None}
     groups = sorted(producers.values(), key=lambda g: -max(graph.order[o.key] for o in g))
     for candidate in [groups] if len(groups) == 1 else [groups, *([g] for g in groups)]:
-        if not candidate or any(g is graph.group[op.key] for g in candidate):
-            continue
-        members = [*graph.group[op.key], *(o for g in candidate for o in g)]
-        merged = sorted(members, key=lambda o: graph.order[o.key])
-        if _convex(merged, graph) and legal(merged):
+        added = [o for g in candidate for o in g if graph.group[o.key] is not graph.group[op.key]]
+        merged = sorted([*graph.group[op.key], *added], key=lambda o: graph.order[o.key])
+        if added and _convex(merged, graph) and legal(merged):
             for member in merged:
                 graph.group[member.key] = merged
 
 
 def _convex(group: Sequence[Compute], graph: _Graph) -> bool:
-    """Whether no path from the group leads through other operations back into it."""
+    """Whether no path from the group leads through other groups, each entered and left anywhere, back into it."""
     inside = {op.key for op in group}
     last = max(graph.order[key] for key in inside)
     stack = [c for key in inside for c in graph.consumers[key] if c not in inside]
@@ -63,8 +61,10 @@ def _convex(group: Sequence[Compute], graph: _Graph) -> bool:
         key = stack.pop()
         if key in inside:
             return False
+        # What comes later has not been merged with anything yet, so nothing leads back from it.
         if key in seen or graph.order[key] > last:
             continue
-        seen.add(key)
-        stack += graph.consumers[key]
+        others = [op.key for op in graph.group[key]]
+        seen.update(others)
+        stack += [c for other in others for c in graph.consumers[other]]
     return True

@@ -23,7 +23,7 @@ from npu_mlir.diagnostics import Diagnostic, Note, SourceLocation, UserError, re
 _EXPECTATION = re.compile(
     r"expected-(error|note|remark|warning)(-re)? *(@(?:[+-][0-9]+|above|below|unknown))? *\{\{(.*)\}\}\s*$"
 )
-_ATTEMPT = re.compile(r"//.*?(expected-(?:error|note|remark|warning)(?:-re)? *[@{])")
+_ATTEMPT = re.compile(r"//\s*(expected-(?:error|note|remark|warning)(?:-re)? *[@{])")
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, AnyFloat, FileLineColLoc, IntAttr, ModuleOp, StringAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.utils.exceptions import DiagnosticException, MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Span
@@ -61,6 +62,12 @@ class LocatingParser(Parser):
     def _location(self, position: int) -> FileLineColLoc:
         line, column = self.line_and_column(position)
         return FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
+
+    def parse_optional_region(self, arguments: Sequence[Parser.Argument] | None = None) -> Region | None:
+        for argument in arguments or ():
+            if argument.location is None:
+                argument.location = self._location(argument.name.start)
+        return super().parse_optional_region(arguments)
 
     def _parse_tensor_literal_element(self) -> AttrParser._TensorLiteralElement:  # pyright: ignore[reportPrivateUsage]
         element = super()._parse_tensor_literal_element()

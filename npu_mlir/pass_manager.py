@@ -20,6 +20,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
 from npu_mlir.diagnostics import Note, UserError
+from npu_mlir.locations import kept_by_patterns
 from npu_mlir.pass_pipeline import Nest
 from npu_mlir.printing import op_line
 from npu_mlir.verification import check_dominance, verify
@@ -105,7 +106,8 @@ class PassManager:
 def _apply(ctx: Context, pass_: ModulePass, module: ModuleOp) -> None:
     """Run a pass; whatever it raises becomes a `UserError` that names it."""
     try:
-        pass_.apply(ctx, module)
+        with kept_by_patterns():
+            pass_.apply(ctx, module)
     except UserError as error:
         error.notes.append(Note(f"in pass '{pass_.name}'"))
         raise

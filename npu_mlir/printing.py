@@ -68,6 +68,10 @@ class IRWriter(Printer):
         self.options = options
         self._ids: dict[Operation, str] = {}
         """Ops without results have a number when comments name users."""
+        self._naming = False
+        """Whether values get their names before they are printed."""
+        self._pending: list[str] | None = None
+        """Comments about the arguments of the block whose first op is printed next."""
 
     def print_attribute(self, attribute: Attribute) -> None:
         limit = self.options.elide_elements
@@ -99,7 +103,7 @@ class IRWriter(Printer):
     def print_block(
         self, block: Block, print_block_args: bool = True, print_block_terminator: bool = True
     ) -> None:
-        if not self.options.value_users:
+        if not self.options.value_users or self._naming:
             super().print_block(block, print_block_args, print_block_terminator)
             return
         # xDSL prints label and ops in one go; the users of arguments belong between them, so they are put before
@@ -107,11 +111,14 @@ class IRWriter(Printer):
         self._pending = [self._users_of_argument(arg) for arg in block.args]
         super().print_block(block, print_block_args, print_block_terminator)
 
-    _pending: list[str] | None = None
-
     def print_op(self, op: Operation) -> None:
         if not self.options.value_users:
             super().print_op(op)
+            return
+        if self._naming:
+            super().print_op(op)
+            if not op.results:
+                self._id_of(op)
             return
         pending, self._pending = self._pending or [], None
         for comment in pending:
@@ -142,7 +149,9 @@ class IRWriter(Printer):
     def name_everything(self, op: Operation) -> None:
         """Give all values names, as printing does, so that comments can name what comes later."""
         stream, self.stream = self.stream, StringIO()
+        self._naming = True
         self.print_op(op)
+        self._naming = False
         self.stream = stream
         self._current_line = self._current_column = 0
 

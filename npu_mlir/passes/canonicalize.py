@@ -6,8 +6,8 @@
   becomes
     "use"(%a)
 
-Does the work of xDSL's pass of this name, but knows the effects of linalg ops, keeps the source location and the
-provenance (`npu.loc`) of ops that a pattern replaces, and looks only at ops that have a folder or patterns.
+Does the work of xDSL's pass of this name, but knows the effects of linalg ops and looks only at ops that have a folder
+or patterns.
 
 Does not handle: patterns of ops whose dialect registers none (it isn't a place for ad-hoc rewrites).
 """
@@ -17,11 +17,11 @@ from __future__ import annotations
 from functools import cache
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.folder import Folder
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter, PatternRewriterListener, RewritePattern
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.traits import ConstantLike, HasCanonicalizationPatternsTrait, HasFolder
 
 from npu_mlir.passes.dce import erase_dead_ops
@@ -49,7 +49,6 @@ def _rewrite_once(op: Operation, folder: Folder) -> bool:
     if not patterns and not foldable:
         return False
     rewriter = PatternRewriter(op)
-    rewriter.extend_from_listener(_inherit_location(op))
     if foldable and folder.replace_with_fold(op, rewriter) is not None:
         return True
     for pattern in patterns:
@@ -57,19 +56,6 @@ def _rewrite_once(op: Operation, folder: Folder) -> bool:
         if rewriter.has_done_action:
             return True
     return False
-
-
-def _inherit_location(op: Operation) -> PatternRewriterListener:
-    """A listener that gives ops inserted for `op` its location and provenance."""
-    location, origin = op.location, op.attributes.get("npu.loc")
-
-    def inherit(new: Operation) -> None:
-        if new.location is UNKNOWN_LOC:
-            new.location = location
-        if origin is not None:
-            new.attributes.setdefault("npu.loc", origin)
-
-    return PatternRewriterListener(operation_insertion_handler=[inherit])
 
 
 class Canonicalize(ModulePass):

@@ -7,20 +7,21 @@ npu-opt --canonicalize --tile-choose-schedule="target=toy" in.mlir -o out.mlir
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from npu_mlir.diagnostics import UserError, handling, register_source, render
+from npu_mlir.diagnostics import SourceLocation, UserError, handling, register_source, render, warn
 from npu_mlir.passes import PASSES
 from npu_mlir.tools.common import run_tool
 from npu_mlir.tools.npu_opt_options import (
     OptParser,
     check_options,
-    pass_names,
     print_options,
+    split_names,
     split_pass_flags,
     wants_dumps,
 )
@@ -51,7 +52,8 @@ def _run(argv: list[str]) -> int:
 
     from npu_mlir.files import check_writable, read_text
 
-    check_writable(args.output)
+    for path in (args.output, args.mlir_pass_pipeline_crash_reproducer, args.mlir_generate_reproducer):
+        check_writable(path or "-")
     text, name = read_text(args.file)
     try:
         return job.run(text, name)
@@ -114,7 +116,7 @@ class _Job:
     def run(self, text: str, name: str) -> int:
         """Run the pipeline on the input and write the output: all of it, or nothing if something was wrong."""
         if self.args.split_input_file is not None:
-            return self._run_parts(_split(text, self.args.split_input_file), name)
+            return self._run_parts(_split(text, self.args.split_input_file, name), name)
         if self.args.verify_diagnostics is not None:
             return self._run_parts([text], name)
 
@@ -157,7 +159,11 @@ class _Job:
         from npu_mlir.expected_diagnostics import DiagnosticVerifier, render_mismatches
 
         register_source(name, part)
-        verifier = DiagnosticVerifier(part, name, self.args.verify_diagnostics == "only-expected")
+        try:
+            verifier = DiagnosticVerifier(part, name, self.args.verify_diagnostics == "only-expected")
+        except UserError as error:
+            print(render(error), file=sys.stderr)
+            return None, False
         output = None
         try:
             with handling(verifier.add):
@@ -278,8 +284,7 @@ def _make_printer(args: argparse.Namespace) -> PassInstrument:
     """What prints the IR around passes."""
     from npu_mlir.instruments.ir_printer import IRPrinter, Selection
 
-    before = pass_names("--mlir-print-ir-before", args.mlir_print_ir_before)
-    after = pass_names("--mlir-print-ir-after", args.mlir_print_ir_after)
+    before, after = split_names(args.mlir_print_ir_before), split_names(args.mlir_print_ir_after)
     after_all = args.mlir_print_ir_after_all or (args.mlir_print_ir_after_change and not after)
     return IRPrinter(
         Selection(before, args.mlir_print_ir_before_all),
@@ -292,14 +297,19 @@ def _make_printer(args: argparse.Namespace) -> PassInstrument:
     )
 
 
-def _split(text: str, marker: str) -> list[str]:
+def _split(text: str, marker: str, name: str) -> list[str]:
     """The parts of the input; blank lines before each keep the line numbers those of the file."""
-    parts: list[str] = []
-    lines_before = 0
-    for part in text.split(marker):
-        parts.append("\n" * lines_before + part)
-        lines_before += part.count("\n")
-    return parts
+    register_source(name, text)
+    lines = text.split("\n")
+    ends = [i for i, line in enumerate(lines) if line.rstrip() == marker]
+    for i, line in enumerate(lines):
+        if re.fullmatch(r"//\s*-{3,}\s*", line) and i not in ends:
+            warn(
+                f"this looks like the marker between parts, '{marker}', but is none",
+                loc=SourceLocation(name, i + 1, 1),
+            )
+    starts = [0, *(end + 1 for end in ends)]
+    return ["\n" * a + "\n".join(lines[a:b]) + "\n" for a, b in zip(starts, [*ends, len(lines)], strict=True)]
 
 
 def _list_passes() -> int:

@@ -170,6 +170,8 @@ def check_options(args: argparse.Namespace, pass_flags: list[tuple[str, str]]) -
         raise UserError(
             "--mlir-pass-pipeline-local-reproducer needs --mlir-pass-pipeline-crash-reproducer=FILE"
         )
+    for when in ("before", "after"):
+        _check_pass_names(f"--mlir-print-ir-{when}", split_names(getattr(args, f"mlir_print_ir_{when}")))
     _check_tree_directory(args)
 
 
@@ -190,13 +192,15 @@ def wants_dumps(args: argparse.Namespace) -> bool:
     return bool(names or everything or args.mlir_print_ir_after_change or args.mlir_print_ir_after_failure)
 
 
-def pass_names(option: str, values: Iterable[str]) -> tuple[str, ...]:
-    """The passes that an option names, separated by commas or in several options."""
-    names = tuple(name.strip() for value in values for name in value.split(","))
+def split_names(values: Iterable[str]) -> tuple[str, ...]:
+    """The names that the values of an option give, separated by commas."""
+    return tuple(name.strip() for value in values for name in value.split(","))
+
+
+def _check_pass_names(option: str, names: Iterable[str]) -> None:
     for name in names:
         if not is_pass(name):
             raise UserError(f"{option}: unknown pass '{name}'{closest(name, PASSES)}")
-    return names
 
 
 def print_options(args: argparse.Namespace) -> PrintOptions:

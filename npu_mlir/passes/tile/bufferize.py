@@ -144,6 +144,7 @@ class _Bufferizer:
         source = self.buffers.get(op.source, op.source)
         new = tile.LoadOp(source, list(op.indices), op.map, None, dest, op.pad, op.relu is not None)
         new.attributes |= op.attributes
+        new.location = op.location
         cast("Block", op.parent).insert_op_before(new, op)
         self.buffers[result] = dest
 
@@ -158,6 +159,7 @@ class _Bufferizer:
             op.regions[0].add_block(Block())
             new = linalg.GenericOp(inputs, [dest], Region(body_block), op.indexing_maps, op.iterator_types)
         new.attributes |= op.attributes
+        new.location = op.location
         cast("Block", op.parent).insert_op_before(new, op)
         self.buffers[op.results[0]] = dest
 

@@ -40,6 +40,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    UNKNOWN_LOC,
     IntegerAttr,
     MemRefType,
     ModuleOp,
@@ -372,6 +373,7 @@ def _outline(group: Sequence[Compute], host: Block, module: ModuleOp, kernels: d
     name = _publish(builder.block, len(outputs), _location(generics), macs, module, kernels)
     launch = tile.LaunchOp(name, list(builder.args), [v.type for v in outputs])
     launch.attributes["npu.loc"] = StringAttr(_location(generics))
+    launch.location = generics[0].location
     host.insert_op_before(launch, generics[-1])
     for value, result in zip(outputs, launch.results, strict=True):
         value.replace_uses_with_if(result, lambda use: use.operation not in inside)
@@ -392,6 +394,8 @@ def _publish(
     for op in block.ops:
         op.attributes.pop("npu.loc", None)
     kernel = tile.KernelOp("k", Region(block), outputs)
+    located = (op.location for op in block.ops if op.location is not UNKNOWN_LOC)
+    kernel.location = next(located, UNKNOWN_LOC)
     text = _without_names(kernel)
     if text not in kernels:
         kernels[text] = f"k{len(kernels)}_{_slug(loc)}".rstrip("_")

@@ -185,6 +185,7 @@ def _remove_addition(bias: _Bias) -> None:
         inputs, list(user.outputs), body, maps, user.iterator_types, [user.results[0].type]
     )
     new.attributes |= user.attributes
+    new.location = user.location
     cast("Block", user.parent).insert_op_before(new, user)
     user.results[0].replace_all_uses_with(new.results[0])
     user.detach()

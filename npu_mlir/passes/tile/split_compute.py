@@ -131,6 +131,7 @@ class _Splitter:
     def _emit(self, op: Operation) -> None:
         block = self.op.parent
         assert block is not None
+        op.location = self.op.location
         block.insert_op_before(op, self.op)
 
     def _intermediate(self, inner: Operation) -> _Tile:

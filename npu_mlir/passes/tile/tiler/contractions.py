@@ -84,6 +84,7 @@ class ContractionTiler(OperandTiler):
         body.add_op(linalg.YieldOp(value))
         maps = [AffineMapAttr(AffineMap(len(loops), 0, picked)), AffineMapAttr(identity)]
         new = linalg.GenericOp([row], [acc], Region(body), maps, [_ITERATORS[0]] * len(loops), [acc.type])
+        new.location = cast("linalg.GenericOp", broadcast.key).location
         self.here.emit(new)
         return new.results[0]
 
@@ -157,6 +158,7 @@ class ContractionTiler(OperandTiler):
         if roles.swapped:
             _swap_inputs(body.block)
         new = linalg.GenericOp(fragments, [acc], body, [AffineMapAttr(m) for m in maps], kinds, [acc.type])
+        new.location = generic.location
         self.here.emit(new)
         return new.results[0]
 

@@ -119,6 +119,7 @@ class Tiler(ContractionTiler):
         new = linalg.GenericOp(
             inputs, [init], body, [AffineMapAttr(m) for m in maps], generic.iterator_types, [init.type]
         )
+        new.location = generic.location
         self.here.emit(new)
         new.results[0].name_hint = generic.results[0].name_hint
         return new.results[0]

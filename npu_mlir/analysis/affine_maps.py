@@ -73,6 +73,23 @@ def linear_map(map_: AffineMap) -> list[Linear] | None:
     return None if None in results else [r for r in results if r is not None]
 
 
+def dense_rows(exprs: Sequence[Linear]) -> list[Linear]:
+    """The coordinates in a tile that holds only what is read: strides go where a coordinate is a multiple of one dim.
+
+    The innermost coordinate keeps its stride: rows are moved whole.
+
+    >>> dense_rows([Linear((2, 0), 0), Linear((0, 2), 0)])
+    [Linear(coefficients=(1, 0), constant=0), Linear(coefficients=(0, 2), constant=0)]
+    """
+    last = len(exprs) - 1
+    return [
+        e._replace(coefficients=tuple(min(c, 1) for c in e.coefficients))
+        if i != last and len(e.dims()) == 1 and max(e.coefficients) > 1
+        else e
+        for i, e in enumerate(exprs)
+    ]
+
+
 def projection(map_: AffineMap) -> list[int] | None:
     """The dims that the results of the map are, None when a result is not a plain dim."""
     if not all(isinstance(expr, AffineDimExpr) for expr in map_.results):

@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from npu_mlir.analysis.affine_maps import Linear
+from npu_mlir.analysis.affine_maps import Linear, dense_rows
 from npu_mlir.targets.target import Target
 
 
@@ -117,7 +117,9 @@ class Tiling:
 
 def panel_bytes(map_: Sequence[Linear], tile: Sequence[int], element: int) -> int:
     """Bytes in L1 of the box that an operand's map takes over a tile; rows are padded to 32 B."""
-    box = [1 + sum(abs(c) * (tile[d] - 1) for d, c in enumerate(e.coefficients) if c) for e in map_]
+    box = [
+        1 + sum(abs(c) * (tile[d] - 1) for d, c in enumerate(e.coefficients) if c) for e in dense_rows(map_)
+    ]
     row = round_up(box[-1] * element, 32) if box else element
     return math.prod(box[:-1]) * row
 

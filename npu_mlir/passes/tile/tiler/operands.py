@@ -12,7 +12,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineMap
 
-from npu_mlir.analysis.affine_maps import Linear, affine_expression, linear_map
+from npu_mlir.analysis.affine_maps import Linear, affine_expression, dense_rows, linear_map
 from npu_mlir.analysis.dims import Compute, Kind
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place
@@ -55,7 +55,8 @@ class OperandTiler(LoopNest, ABC):
         assert exprs is not None
         if index < len(generic.inputs) and is_window(generic, index):
             return self._window(value, [self._box(e, of)[0] for e in exprs]), map_
-        boxes = [self._box(e, of) for e in exprs]
+        dense = dense_rows(exprs)
+        boxes = [self._box(e, of) for e in dense]
         classes = {of[d] for e in exprs for d in e.dims()}
         key = (value, space, tuple(boxes), tuple((e, tuple(of[d] for d in e.dims())) for e in exprs))
         load = cast("tile.LoadOp", value.owner)
@@ -65,7 +66,7 @@ class OperandTiler(LoopNest, ABC):
                 e.coefficients,
                 sum(-c * (self.size(of[d]) - 1) for d, c in enumerate(e.coefficients) if c < 0),
             )
-            for e in exprs
+            for e in dense
         ]
         return tile_, AffineMap(map_.num_dims, 0, tuple(affine_expression(e) for e in local))
 
@@ -83,8 +84,9 @@ class OperandTiler(LoopNest, ABC):
         return extent, start
 
     def _load(self, load: tile.LoadOp, exprs: Sequence[Linear], of: Sequence[int], space: Space) -> SSAValue:
-        """Load the box of an argument that the expressions take over the current tile."""
+        """Load the part of an argument that the expressions take over the current tile."""
         boxes = [self._box(e, of) for e in exprs]
+        dense = [self._box(e, of)[0] for e in dense_rows(exprs)]
         indices: dict[SSAValue, int] = {}
         for e in exprs:
             for d in e.dims():
@@ -100,11 +102,10 @@ class OperandTiler(LoopNest, ABC):
         source = linear_map(load.map.data)
         assert source is not None
         rank = len(exprs)
-        results = [_compose(s, starts, rank, len(indices)) for s in source]
+        steps = [_step(e, d) for e, d in zip(exprs, dense_rows(exprs), strict=True)]
+        results = [_compose(s, starts, steps, len(indices)) for s in source]
         map_ = AffineMap(len(indices) + rank, 0, tuple(affine_expression(r) for r in results))
-        type_ = place(
-            [extent for extent, _ in boxes], cast("Tensor", load.results[0].type).element_type, space
-        )
+        type_ = place(dense, cast("Tensor", load.results[0].type).element_type, space)
         pad = load.pad
         if pad is None and self._overhangs({of[d] for e in exprs for d in e.dims()}):
             pad = _zero(type_.element_type)
@@ -121,12 +122,18 @@ class OperandTiler(LoopNest, ABC):
         return self.block.args[index]
 
 
-def _compose(outer: Linear, starts: Sequence[Linear], rank: int, indices: int) -> Linear:
-    """`outer` over tensor dims, each of which is its start plus a tile dim, as an expression over (indices; dims)."""
-    coefficients, constant = [0] * (indices + rank), outer.constant
+def _step(expr: Linear, dense: Linear) -> int:
+    """The stride in the memory of a tile dim whose coordinate is `expr`, and `dense` in the tile."""
+    return next((expr.coefficients[d] // dense.coefficients[d] for d in expr.dims()), 1)
+
+
+def _compose(outer: Linear, starts: Sequence[Linear], steps: Sequence[int], indices: int) -> Linear:
+    """`outer` over tensor dims, each of which is its start plus a multiple of a tile dim, as an expression over
+    (indices; tile dims)."""
+    coefficients, constant = [0] * (indices + len(steps)), outer.constant
     for d in outer.dims():
         factor = outer.coefficients[d]
-        coefficients[indices + d] += factor
+        coefficients[indices + d] += factor * steps[d]
         constant += factor * starts[d].constant
         for i, c in enumerate(starts[d].coefficients):
             coefficients[i] += factor * c

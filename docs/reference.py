@@ -130,11 +130,25 @@ def passes_page() -> str:
     for name in PASSES:
         pass_class = load_pass(name)
         module = import_module(pass_class.__module__)
-        text = inspect.cleandoc(module.__doc__ or pass_class.__doc__ or "")
+        text = spaced(inspect.cleandoc(module.__doc__ or pass_class.__doc__ or ""))
         parts += [f"## `{name}` {{ #{name} }}", text.removeprefix(f"{name}: ")]
         if options := pass_options(name):
             parts += ["Options:", "\n".join(f"    {line}" for line in options)]
     return "\n\n".join(parts) + "\n"
+
+
+def spaced(text: str) -> str:
+    """Docstring text with the blank lines that Markdown wants between prose and indented IR."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if lines and line.strip() and lines[-1].strip() and _is_code(line) != _is_code(lines[-1]):
+            lines.append("")
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _is_code(line: str) -> bool:
+    return line.startswith("    ")
 
 
 def link(name: str) -> str:

@@ -265,6 +265,9 @@ def _signatures(module: ModuleOp, names_attribute: str) -> list[Signature]:
     function = _main_of(module)
     is_input = names_attribute == "input_names"
     types = function.function_type.inputs if is_input else function.function_type.outputs
+    for type_ in types.data:
+        if min(static_shape(type_), default=0) < 0:
+            raise UserError(f"'@{function.sym_name.data}' has a dynamic shape: {type_}", loc=function)
     attribute = function.attributes.get(names_attribute)
     entries: list[Any] = list(attribute.data) if isinstance(attribute, ArrayAttr) else []
     names = [entry.data for entry in entries if isinstance(entry, StringAttr)]

@@ -17,7 +17,7 @@ since a pad costs nothing: the load of a tile does it. Afterwards
   body does.
 
 Does not handle: dynamic shapes; slices that are inserted with strides; scalars that are not constants; generics whose
-results depend on each other's inits. The first and the last two are reported by `tile-form-kernels`.
+results depend on each other's inits. Dynamic shapes stay as they are, the others are errors.
 """
 
 from __future__ import annotations

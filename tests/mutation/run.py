@@ -242,6 +242,7 @@ def main() -> int:
             if len(outcomes) % 20 == 0:
                 caught = sum(o.caught_by is not None for o in outcomes)
                 print(f"{caught} of {len(outcomes)} caught", flush=True)
+                args.report.write_text(report(outcomes, total, args.seed))
     args.report.write_text(report(outcomes, total, args.seed))
     caught = sum(outcome.caught_by is not None for outcome in outcomes)
     print(f"{caught} of {len(outcomes)} mutants caught, see {args.report}")

@@ -96,6 +96,7 @@ def simulate(
     record: bool = False,
     progress: Callable[[int, int], None] | None = None,
     extrapolate: bool = True,
+    watch: Callable[[tile.LaunchOp, list[np.ndarray]], None] | None = None,
 ) -> SimulationResult:
     """Run the host function of a module of instructions.
 
@@ -103,10 +104,13 @@ def simulate(
     Without `values`, time alone is computed and no inputs are needed; if nothing is checked or explained either,
     iterations of loops that repeat what was seen are skipped, unless `extrapolate` is false: the results are the same.
     `explain` attributes every cycle, `record` also keeps every entry that the scalar unit issues. `progress` is called
-    after each launch, with how many there were and how many there are.
+    after each launch, with how many there were and how many there are; `watch` with the launch and its results, which
+    are overwritten later.
     """
     machine = _machine(module, target)
-    host = _Host(module, machine, _Options(check, budget, explain or record, record, progress, extrapolate))
+    host = _Host(
+        module, machine, _Options(check, budget, explain or record, record, progress, extrapolate, watch)
+    )
     if not values:
         for launch in module.walk():
             if isinstance(launch, tile.LaunchOp):
@@ -146,6 +150,7 @@ class _Options:
     record: bool
     progress: Callable[[int, int], None] | None = None
     extrapolate: bool = True
+    watch: Callable[[tile.LaunchOp, list[np.ndarray]], None] | None = None
 
 
 class _Host(Interpreter):
@@ -195,6 +200,8 @@ class _Host(Interpreter):
                 output.reshape(-1).view(np.uint8).fill(0xFF)
             program.launch(inputs, outputs)
             self.count(op)
+            if self.options.watch is not None:
+                self.options.watch(op, outputs)
             return tuple(outputs)
 
         return launch

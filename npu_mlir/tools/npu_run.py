@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from npu_mlir.api import Program
-    from npu_mlir.comparison import Comparison
+    from npu_mlir.comparison import Comparison, Tolerance
+    from npu_mlir.intermediates import Intermediates
     from npu_mlir.simulator import SimulationResult
 
 LevelTexts = dict[str, str]
@@ -49,6 +50,7 @@ def _run(argv: list[str]) -> int:
         print_diff(*args.diff)
         return 0
 
+    from npu_mlir.intermediates import Intermediates
     from npu_mlir.report import report_of, write_report
     from npu_mlir.views.tables import print_report, print_timelines
 
@@ -58,8 +60,9 @@ def _run(argv: list[str]) -> int:
     inputs = None if args.timing_only else _inputs(args, program)
     simulation = None
     outputs: dict[str, np.ndarray] = {}
+    inside = Intermediates() if args.compare_all or args.dump_tensor else None
     if program.level == "isa":
-        simulation = _simulate(args, program, inputs)
+        simulation = _simulate(args, program, inputs, inside)
         if inputs is not None:
             outputs = program.named(simulation.outputs)
     elif inputs is not None:
@@ -81,17 +84,51 @@ def _run(argv: list[str]) -> int:
         write_html(args.file, program.module, report, simulation, levels, args.html)
     if args.output_dir:
         _write_outputs(outputs, Path(args.output_dir))
-    return 0 if all(comparison.agrees for comparison in comparisons) else 1
+    agrees = all(comparison.agrees for comparison in comparisons)
+    if inside is not None and inputs is not None:
+        agrees &= _inside(args, inside, program, inputs)
+    return 0 if agrees else 1
+
+
+def _inside(
+    args: argparse.Namespace, inside: Intermediates, program: Program, inputs: dict[str, np.ndarray]
+) -> bool:
+    """Write and compare values within the model; whether all of them agree."""
+    if args.dump_tensor:
+        dumped = {}
+        for node in args.dump_tensor:
+            found = inside.of(node)
+            for i, result in enumerate(found):
+                dumped[node if len(found) == 1 else f"{node}.{i}"] = result.value
+            print(f"{node}: what {found[0].kernel} leaves, which computes {' + '.join(found[0].nodes)}")
+        _write_outputs(dumped, Path(args.output_dir or "."))
+    if not args.compare_all:
+        return True
+
+    from npu_mlir.intermediates import compare_all
+    from npu_mlir.views.tables import print_checks
+
+    checks = compare_all(inside.results, args.reference or args.file, inputs, _tolerance(args, program))
+    print_checks(checks)
+    return all(check.comparison.agrees for check in checks)
 
 
 def _simulate(
-    args: argparse.Namespace, program: Program, inputs: dict[str, np.ndarray] | None
+    args: argparse.Namespace,
+    program: Program,
+    inputs: dict[str, np.ndarray] | None,
+    inside: Intermediates | None,
 ) -> SimulationResult:
     record = bool(args.trace or args.html or args.timeline)
     explain = record or bool(args.report or args.attribution)
     with progress_bar("launches") as progress:
         return program.simulate(
-            inputs, check=not args.no_check, explain=explain, record=record, progress=progress
+            inputs,
+            check=not args.no_check,
+            explain=explain,
+            record=record,
+            progress=progress,
+            watch=inside.collect if inside is not None else None,
         )
 
 
@@ -116,6 +153,18 @@ def _make_parser() -> ArgumentParser:
         default="isa",
         metavar="LEVEL",
         help="the level to compile an .onnx file to and run (default: isa)",
+    )
+    add(
+        "--compare-all",
+        action="store_true",
+        help="also compare every value in memory; name the first that deviates",
+    )
+    add(
+        "--dump-tensor",
+        action="append",
+        default=[],
+        metavar="NODE",
+        help="write what the kernel that computes a node leaves in memory, to NODE.npy in the output directory",
     )
     add("--timing-only", action="store_true", help="cycles alone: no inputs, weights or outputs")
     add("--no-check", action="store_true", help="don't look for races, misused flags and unwritten memory")
@@ -149,6 +198,8 @@ def _check_arguments(args: argparse.Namespace) -> None:
         raise UserError(
             f"--compare: expected one of {', '.join(REFERENCES)}{closest(args.compare, REFERENCES)}"
         )
+    if args.compare_all and args.file.endswith(".mlir") and args.reference is None:
+        raise UserError("--compare-all needs --reference MODEL.onnx when a .mlir file is run")
     if args.compare != "none" and args.file.endswith(".mlir") and args.reference is None:
         raise UserError("--compare needs --reference MODEL.onnx when a .mlir file is run")
     for path in (args.report, args.trace, args.html):
@@ -162,7 +213,13 @@ def _check_timing_only(args: argparse.Namespace) -> None:
     """Outputs need values, which a run for time alone does not compute."""
     if not args.timing_only:
         return
-    asked = {"--input": args.input, "--output-dir": args.output_dir, "--compare": args.compare != "none"}
+    asked = {
+        "--input": args.input,
+        "--output-dir": args.output_dir,
+        "--compare": args.compare != "none",
+        "--compare-all": args.compare_all,
+        "--dump-tensor": args.dump_tensor,
+    }
     for option, given in asked.items():
         if given:
             raise UserError(f"--timing-only computes no values: leave out {option}")
@@ -171,11 +228,11 @@ def _check_timing_only(args: argparse.Namespace) -> None:
 def _check_level(args: argparse.Namespace, program: Program) -> None:
     if program.level == "isa":
         return
-    for option in ("timing_only", "timeline", "attribution", "trace", "html"):
+    for option in ("dump_tensor", "compare_all", "timing_only", "timeline", "attribution", "trace", "html"):
         if getattr(args, option):
             name = f"--{option.replace('_', '-')}"
             raise UserError(
-                f"{name}: only instructions have a time, the module is at the level '{program.level}'",
+                f"{name}: only instructions can be simulated, the module is at the level '{program.level}'",
                 notes=["npu-opt --lower-to=isa takes a .mlir file on, and .onnx files are compiled to isa"],
             )
 
@@ -227,17 +284,24 @@ def _compare(
     if args.compare == "none":
         return []
 
-    from npu_mlir.comparison import TOLERANCES, Tolerance, compare, run_onnxruntime
+    from npu_mlir.comparison import compare, run_onnxruntime
 
-    default = TOLERANCES[program.precision]
-    tolerance = Tolerance(
-        default.rtol if args.rtol is None else args.rtol, default.atol if args.atol is None else args.atol
-    )
+    tolerance = _tolerance(args, program)
     expected = run_onnxruntime(args.reference or args.file, inputs)
     for name in outputs:
         if name not in expected:
             raise UserError(f"the reference has no output '{name}'{closest(name, expected)}")
     return [compare(name, value, expected[name], tolerance) for name, value in outputs.items()]
+
+
+def _tolerance(args: argparse.Namespace, program: Program) -> Tolerance:
+    """What is asked for, or the default of the precision."""
+    from npu_mlir.comparison import TOLERANCES, Tolerance
+
+    default = TOLERANCES[program.precision]
+    return Tolerance(
+        default.rtol if args.rtol is None else args.rtol, default.atol if args.atol is None else args.atol
+    )
 
 
 def _write_outputs(outputs: dict[str, np.ndarray], directory: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from itertools import islice
 
 from rich.console import Console
 from rich.table import Table
 
+from npu_mlir.intermediates import Check
 from npu_mlir.report import KernelRow, Report
 from npu_mlir.simulator import SimulationResult
 
@@ -62,13 +64,35 @@ def print_timelines(result: SimulationResult) -> None:
             print(f"  {site.pipe:4} {start:8} {end:8}  {text}")
 
 
+def print_checks(checks: Sequence[Check]) -> None:
+    """Print how the values in memory compare with those of the model, the first that deviates in full."""
+    console = Console(highlight=False)
+    wrong = [check for check in checks if not check.comparison.agrees]
+    table = Table("kernel", "is the value of", title="Values in memory")
+    for column in ("max |a-b|", "ratio"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for check in checks:
+        figures = (f"{check.comparison.largest_error:.3g}", f"{check.comparison.worst_ratio:.3g}")
+        table.add_row(check.result.kernel, _short(check.node), *figures)
+    console.print(table)
+    if not wrong:
+        console.print(f"All {len(checks)} values in memory agree with the reference.")
+        return
+    first = wrong[0]
+    console.print(
+        f"{len(wrong)} of {len(checks)} values in memory deviate. The first is that of {first.result.kernel}, "
+        f"which computes {' + '.join(first.result.nodes)}: the largest error is {first.comparison.largest_error:.3g}, "
+        f"{first.comparison.worst_ratio:.3g} times what is tolerated."
+    )
+
+
 _CUT = re.compile(r" map | : ")
 
 
 def _kernel_table(report: Report) -> Table:
     table = Table()
-    table.add_column("kernel", no_wrap=True, min_width=12)
-    table.add_column("graph ops", overflow="fold")
+    table.add_column("kernel", min_width=10)
+    table.add_column("graph ops", min_width=10, overflow="fold")
     for column in ("launches", "instructions", "cycles", "MAC util.", "of bound"):
         table.add_column(column, justify="right", no_wrap=True)
     for row in report.kernels:

@@ -1,0 +1,129 @@
+"""Values inside of a simulated model: written to files, and compared with those of the ONNX model.
+
+What a launch leaves in memory is the value of some node of the model, in our layout: channels may be last, dims of one
+element gone. Which of the fused nodes it is, the values tell: a result agrees with the model if it agrees with the
+value of one of the nodes that the launch computes, or else of any other node of the model. So of each launch it is
+known whether it is right, and the first one that is not is where to look.
+
+Does not handle: nodes whose values never reach memory because they are fused into a kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from npu_mlir.comparison import Comparison, Tolerance, compare, run_onnxruntime
+from npu_mlir.diagnostics import UserError, closest
+from npu_mlir.dialects.tile import LaunchOp
+from npu_mlir.simulator.attribution import loc_of
+
+
+@dataclass(frozen=True)
+class Result:
+    """A result of a launch, and the nodes that the launch computes."""
+
+    kernel: str
+    nodes: tuple[str, ...]
+    value: np.ndarray
+
+
+@dataclass
+class Intermediates:
+    """Collects the results of all launches; `collect` is a `watch` of the simulator."""
+
+    results: list[Result] = field(default_factory=list[Result])
+
+    def collect(self, launch: LaunchOp, outputs: Sequence[np.ndarray]) -> None:
+        """Keep the results of a launch."""
+        nodes = tuple(loc_of(launch).split("+"))
+        for value in outputs:
+            self.results.append(Result(launch.kernel.string_value(), nodes, np.array(value)))
+
+    def of(self, node: str) -> list[Result]:
+        """The results of the launches that compute a node."""
+        found = [result for result in self.results if node in result.nodes]
+        if not found:
+            names = list(dict.fromkeys(name for result in self.results for name in result.nodes if name))
+            raise UserError(
+                f"no kernel computes the node '{node}'{closest(node, names)}",
+                notes=[f"the nodes: {', '.join(names)}"],
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class Check:
+    """How a result of a launch compares with the value of the node that it is closest to."""
+
+    result: Result
+    node: str
+    comparison: Comparison
+
+
+def compare_all(
+    results: Sequence[Result], model: str, inputs: dict[str, np.ndarray], tolerance: Tolerance
+) -> list[Check]:
+    """Compare each result with the values that onnxruntime computes inside of the model."""
+    values = reference_values(model, inputs)
+    return [_check(result, values, tolerance) for result in results]
+
+
+def reference_values(model: str, inputs: dict[str, np.ndarray]) -> dict[str, list[np.ndarray]]:
+    """The values of every node of an ONNX model by its name, or that of its first output."""
+    import onnx
+
+    proto: Any = onnx.load(model)
+    known = {output.name for output in proto.graph.output}
+    for node in proto.graph.node:
+        proto.graph.output.extend(
+            onnx.ValueInfoProto(name=name) for name in node.output if name and name not in known
+        )
+    found = run_onnxruntime(proto.SerializeToString(), inputs)
+    values: dict[str, list[np.ndarray]] = {}
+    for node in proto.graph.node:
+        own = [found[name] for name in node.output if name in found]
+        values.setdefault(node.name or next(iter(node.output), ""), []).extend(own)
+    return values
+
+
+def _check(result: Result, values: Mapping[str, list[np.ndarray]], tolerance: Tolerance) -> Check:
+    named = [_closest(result, name, values.get(name, []), tolerance) for name in result.nodes]
+    best = min((c for c in named if c), key=lambda c: c.comparison.worst_ratio, default=None)
+    if best is not None and best.comparison.agrees:
+        return best
+    for name, candidates in values.items():
+        check = _closest(result, name, candidates, tolerance)
+        if check is not None and check.comparison.agrees:
+            return check
+    nothing = Comparison(result.nodes[0], float("inf"), float("inf"))
+    return best or Check(result, result.nodes[0], nothing)
+
+
+def _closest(result: Result, name: str, values: Sequence[np.ndarray], tolerance: Tolerance) -> Check | None:
+    """The comparison of a result with the closest of a node's values, in the layout that fits best."""
+    checks = [
+        compare(name, found, value, tolerance)
+        for value in values
+        if value.size == result.value.size
+        for found in arrangements(result.value, value.shape)
+    ]
+    best = min(checks, key=lambda c: c.worst_ratio, default=None)
+    return Check(result, name, best) if best is not None else None
+
+
+def arrangements(value: np.ndarray, shape: Sequence[int]) -> Iterator[np.ndarray]:
+    """The ways in which a value may lie in memory, as arrays of the shape that the model gives it."""
+    if _squeezed(value.shape) == _squeezed(shape):
+        yield value.reshape(shape)
+    if len(shape) > 2:
+        last = (shape[0], *shape[2:], shape[1])
+        if _squeezed(value.shape) == _squeezed(last):
+            yield np.moveaxis(value.reshape(last), -1, 1)
+
+
+def _squeezed(shape: Sequence[int]) -> tuple[int, ...]:
+    return tuple(size for size in shape if size != 1)

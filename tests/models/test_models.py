@@ -31,6 +31,44 @@ def test_instructions(name: str, precision: str):
 
 
 @pytest.mark.parametrize("name", zoo.MODELS)
+def test_inputs_matter(name: str):
+    """Two inputs give values so far apart, five of them at least, that agreement within the tolerances says something.
+
+    (A probability says little: within 2e-2 of each other, all small ones are alike.)
+    """
+    model = zoo.MODELS[name]
+    probed = zoo.with_intermediates(model)
+    first, second = (zoo.reference(probed, model.inputs(seed)) for seed in (1, 2))
+    for tolerance in TOLERANCES.values():
+        far = [zoo.excess(a, b, **tolerance, normalised=True) for a, b in zip(first, second, strict=True)]
+        assert sorted(far)[-5] > 5, far
+
+
+@pytest.mark.parametrize("precision", TOLERANCES)
+@pytest.mark.parametrize("name", ["pnet-61x37", "rnet"])
+def test_split_cores(name: str, precision: str):
+    """On a machine whose matrix and vector units meet in global memory only."""
+    model = zoo.MODELS[name]
+    program = npu_mlir.compile(model.path, precision=precision, target="ascend-910b", **model.options)
+    inputs = model.inputs(seed=3)
+    expected = zoo.reference(onnx.load(model.path), inputs)
+    for found, reference in zip(program.run(inputs).values(), expected, strict=True):
+        assert zoo.excess(found, reference, **TOLERANCES[precision]) <= 1
+
+
+@pytest.mark.parametrize("name", ["rnet", "magika", "ppocr-cls"])
+def test_every_level_in_half_precision(name: str):
+    model = zoo.MODELS[name]
+    program = npu_mlir.compile(model.path, emit=LEVELS[0], precision="f16", **model.options)
+    inputs = model.inputs(seed=2)
+    expected = zoo.reference(onnx.load(model.path), inputs)
+    for level in LEVELS:
+        program = program.lower(level)
+        for found, reference in zip(program.run(inputs).values(), expected, strict=True):
+            assert zoo.excess(found, reference, **zoo.F16) <= 1, level
+
+
+@pytest.mark.parametrize("name", zoo.MODELS)
 def test_every_level_as_text(name: str, tmp_path: Path):
     """Each level is written, read again, run, and lowered to the next."""
     model = zoo.MODELS[name]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,13 @@ def reference(model: onnx.ModelProto, inputs: Mapping[str, np.ndarray]) -> list[
 
 def with_intermediates(model: Model, count: int = 5) -> onnx.ModelProto:
     """The model with further outputs: the operands of final softmaxes, and evenly spaced results of float operators,
-    of those that onnxruntime itself is certain about (see `_certainty`)."""
+    of those that onnxruntime itself is certain about (see `_certainty`). Not to be written."""
+    return _probed(model.name, count)
+
+
+@cache
+def _probed(name: str, count: int) -> onnx.ModelProto:
+    model = MODELS[name]
     source = onnx.load(model.path)
     certain = [name for name, sure in _certainty(model, source).items() if sure]
     assert len(certain) >= count, f"{model.name}: only {certain}"

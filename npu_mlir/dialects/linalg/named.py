@@ -78,10 +78,11 @@ class Structured(NamedOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> Structured:
+        start = parser.pos
         properties = cls._parse_keywords(parser)
         attributes = parser.parse_optional_attr_dict()
         properties |= cls._parse_keywords(parser)
-        operands = [_parse_operands(parser, word) for word in ("ins", "outs")]
+        operands = [parse_operands(parser, word) for word in ("ins", "outs")]
         if parser.parse_optional_keyword("attrs"):
             parser.parse_punctuation("=")
             attributes |= parser.parse_optional_attr_dict()
@@ -99,11 +100,13 @@ class Structured(NamedOperation):
             attributes=attributes,
             regions=[Region()],
         )
+        end = parser.pos
         try:
+            op.check_operands()
             op.regions[0].add_block(op.make_body().block)
             op.name_maps()
         except VerifyException as error:
-            parser.raise_error(str(error))
+            parser.raise_error(str(error), start, end)
         return op
 
     @classmethod
@@ -154,6 +157,10 @@ class Structured(NamedOperation):
         unsigned = self.cast is not None and self.cast.word.data == "cast_unsigned"
         return Scalars(self.body_arg_types(self.operands), unsigned=unsigned)
 
+    def check_operands(self) -> None:
+        """Raise unless there are as many operands as the body needs."""
+        raise NotImplementedError
+
     def make_body(self) -> Scalars:
         """The finished body."""
         raise NotImplementedError
@@ -166,7 +173,7 @@ class Structured(NamedOperation):
         return self.indexing_maps or super().get_indexing_maps()
 
 
-def _parse_operands(parser: Parser, word: str) -> Sequence[SSAValue]:
+def parse_operands(parser: Parser, word: str) -> Sequence[SSAValue]:
     """`ins(%a, %b : type, type)`, or nothing."""
     position = parser.pos
     if not parser.parse_optional_keyword(word):
@@ -186,10 +193,13 @@ class LayoutOp(Structured):
         """What the dims of the operands are."""
         return layouts()[self.name.removeprefix("linalg.")]
 
+    def check_operands(self) -> None:
+        needed = len(self.layout.operands) - 1
+        if len(self.inputs) != needed or len(self.outputs) != 1:
+            raise VerifyException(f"expected {needed} inputs and one output")
+
     def verify_(self) -> None:
-        needed = len(self.layout.operands)
-        if len(self.operands) != needed or len(self.outputs) != 1:
-            raise VerifyException(f"expected {needed - 1} inputs and one output")
+        self.check_operands()
         for name in ("strides", "dilations"):
             attr = self.properties.get(name)
             if attr is not None and len(_numbers(attr)) != self.layout.windows:
@@ -256,9 +266,12 @@ class PointwiseOp(Structured):
         """How many inputs there have to be."""
         return ELEMENTWISE.get(self.kind, 2)
 
-    def verify_(self) -> None:
+    def check_operands(self) -> None:
         if len(self.inputs) != self.arity or len(self.outputs) != 1:
             raise VerifyException(f"expected {self.arity} inputs and one output")
+
+    def verify_(self) -> None:
+        self.check_operands()
         super().verify_()
 
     def get_default_indexing_maps(self) -> Sequence[AffineMap]:
@@ -304,9 +317,12 @@ class ContractOp(Structured):
 
     name = "linalg.contract"
 
-    def verify_(self) -> None:
+    def check_operands(self) -> None:
         if self.indexing_maps is None or len(self.inputs) != 2 or len(self.outputs) != 1:
             raise VerifyException("expected indexing maps, two inputs and one output")
+
+    def verify_(self) -> None:
+        self.check_operands()
         super().verify_()
 
     def get_default_indexing_maps(self) -> Sequence[AffineMap]:
@@ -314,7 +330,7 @@ class ContractOp(Structured):
 
     def get_iterator_types(self) -> ArrayAttr[IteratorTypeAttr]:
         map_ = self.get_indexing_maps().data[-1].data
-        kept = {expr for expr in map_.results}
+        kept = set(map_.results)
         return ArrayAttr(
             PARALLEL if AffineExpr.dimension(d) in kept else REDUCTION for d in range(map_.num_dims)
         )

@@ -22,7 +22,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from npu_mlir.dialects.linalg.named import _parse_operands  # pyright: ignore[reportPrivateUsage]
+from npu_mlir.dialects.linalg.named import parse_operands
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:
@@ -58,8 +58,8 @@ class MapOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         payload = _parse_payload(parser)
-        ins = _parse_operands(parser, "ins")
-        (init,) = _parse_operands(parser, "outs")
+        ins = parse_operands(parser, "ins")
+        init = _only(parser, "outs")
         attributes = _parse_attributes(parser)
         if payload is not None:
             block = Block(arg_types=[_element(value) for value in (*ins, init)])
@@ -103,7 +103,7 @@ class ReduceOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         payload = _parse_payload(parser)
-        ins, inits = _parse_operands(parser, "ins"), _parse_operands(parser, "outs")
+        ins, inits = parse_operands(parser, "ins"), parse_operands(parser, "outs")
         parser.parse_keyword("dimensions")
         parser.parse_punctuation("=")
         dims = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
@@ -163,7 +163,7 @@ class SoftmaxOp(IRDLOperation):
         parser.parse_keyword("dimension")
         with parser.in_parens():
             dim = parser.parse_integer()
-        (value,), (init,) = _parse_operands(parser, "ins"), _parse_operands(parser, "outs")
+        value, init = _only(parser, "ins"), _only(parser, "outs")
         results: list[Attribute] = []
         if parser.parse_optional_punctuation("->"):
             results = [parser.parse_type()]
@@ -189,6 +189,15 @@ class SoftmaxOp(IRDLOperation):
             raise VerifyException("expected operands of one shape")
         if not 0 <= self.dimension.value.data < len(_shape(self.input)):
             raise VerifyException(f"expected a dimension below {len(_shape(self.input))}")
+
+
+def _only(parser: Parser, word: str) -> SSAValue:
+    """The one operand in `ins(%x : type)`."""
+    start = parser.pos
+    values = parse_operands(parser, word)
+    if len(values) != 1:
+        parser.raise_error(f"expected one operand in '{word}'", start, parser.pos)
+    return values[0]
 
 
 def _check_arguments(block: Block, operands: Sequence[SSAValue]) -> None:

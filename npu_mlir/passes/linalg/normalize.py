@@ -117,9 +117,8 @@ def _rewrite_tensor_op(op: Operation) -> None:
         if isinstance(op.value, DenseResourceAttr):
             weight = WeightOp(op.value.resource_handle.data, cast("TensorType[Attribute]", op.result.type))
             _replace(op, lambda b: b.add(weight))
-    elif op.name.startswith(("arith.", "math.")):
-        if isinstance(op.results[0].type, TensorType):
-            _replace(op, lambda b: _mapped(b, op))
+    elif op.name.startswith(("arith.", "math.")) and isinstance(op.results[0].type, TensorType):
+        _replace(op, lambda b: _mapped(b, op))
 
 
 def _mapped(b: Builder, op: Operation) -> SSAValue:
@@ -341,7 +340,7 @@ def _sink_scalars(op: GenericOp) -> GenericOp:
             kept.insert(0, i)
             continue
         if not isinstance(value.owner, arith.ConstantOp):
-            raise UserError(f"the scalar input %{i} of a linalg op has to be a constant", loc=op)
+            raise UserError(f"the scalar input {i} of a linalg op has to be a constant", loc=op)
         constant = value.owner.clone()
         block.insert_op_before(constant, cast("Operation", block.first_op))
         block.args[i].replace_all_uses_with(constant.results[0])

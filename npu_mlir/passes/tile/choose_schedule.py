@@ -41,7 +41,7 @@ from npu_mlir.passes.tile.apply_schedule import apply_schedule
 from npu_mlir.passes.tile.bufferize import bufferize_kernel
 from npu_mlir.passes.tile.compute import body_ops, target_of
 from npu_mlir.passes.tile.double_buffer import double_buffer
-from npu_mlir.passes.tile.fold_fixpipe import fold_fixpipe
+from npu_mlir.passes.tile.fold_fixpipe import fixpipe_does, fold_fixpipe
 from npu_mlir.passes.tile.kernel import Kernel, exact_classes, read_kernel
 from npu_mlir.passes.tile.plan_memory import Overflow, overflow_error, try_plan
 from npu_mlir.passes.tile.split_compute import split_kernel
@@ -274,7 +274,8 @@ def _product(kernel: Kernel, compute: Compute, target: Target) -> Product:
 
 
 def _vector_bytes(kernel: Kernel, contraction: Compute) -> int:
-    """Bytes that the vector unit works through per element of the result, one operation after the other."""
+    """Bytes that the vector unit works through per element of the result, one operation after the other, without what
+    the fixpipe does on the way."""
     free = {kernel.classes.of[contraction.key][d] for d in contraction.result}
     total = 0
     for op, compute in kernel.computes.items():
@@ -284,8 +285,16 @@ def _vector_bytes(kernel: Kernel, contraction: Compute) -> int:
         of = kernel.classes.of[op]
         spans = [{of[d] for e in map_ for d in e.dims()} for map_ in compute.maps]
         whole: set[SSAValue] = {a for a, s in zip(generic.body.block.args, spans, strict=False) if s >= free}
+        passing: set[SSAValue] = {
+            a
+            for a, v in zip(generic.body.block.args, generic.inputs, strict=False)
+            if v.owner is contraction.key
+        }
         for inner in body_ops(generic):
-            if any(v in whole for v in inner.operands) or any(compute.reduction):
+            if inner.operands[0] in passing and fixpipe_does(inner):
+                passing.add(inner.results[0])
+                whole.add(inner.results[0])
+            elif any(v in whole for v in inner.operands) or any(compute.reduction):
                 whole.add(inner.results[0])
                 total += max(element_bytes(v.type) for v in (*inner.operands, *inner.results))
     return total

@@ -90,16 +90,24 @@ def _only_user(value: SSAValue) -> linalg.GenericOp | None:
     return user if plain and user.parent is owner.parent else None
 
 
+def fixpipe_does(op: Operation) -> bool:
+    """Whether the fixpipe can do an operation of a body on an accumulator: a narrowing cast, or relu."""
+    return isinstance(op, arith.TruncFOp) or _is_maximum_with_zero(op)
+
+
 def _is_cast(op: linalg.GenericOp) -> bool:
     return [type(o) for o in body_ops(op)] == [arith.TruncFOp]
 
 
 def _is_relu(op: linalg.GenericOp) -> bool:
-    """Whether the body is the maximum with zero."""
     ops = body_ops(op)
-    if len(ops) != 1 or not isinstance(ops[0], arith.MaximumfOp | arith.MaxSIOp):
+    return len(ops) == 1 and _is_maximum_with_zero(ops[0])
+
+
+def _is_maximum_with_zero(op: Operation) -> bool:
+    if not isinstance(op, arith.MaximumfOp | arith.MaxSIOp):
         return False
-    constants = [v.owner.value for v in ops[0].operands if isinstance(v.owner, arith.ConstantOp)]
+    constants = [v.owner.value for v in op.operands if isinstance(v.owner, arith.ConstantOp)]
     return (
         len(constants) == 1
         and isinstance(constants[0], FloatAttr | IntegerAttr)

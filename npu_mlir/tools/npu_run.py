@@ -124,7 +124,7 @@ def _simulate(
     with progress_bar("launches") as progress:
         return program.simulate(
             inputs,
-            check=not args.no_check,
+            check=not (args.no_check or args.timing_only),
             explain=explain,
             record=record,
             progress=progress,
@@ -150,9 +150,8 @@ def _make_parser() -> ArgumentParser:
     add("--atol", type=float, metavar="X", help="absolute tolerance (default: 1e-5, with f16 2e-2)")
     add(
         "--emit",
-        default="isa",
         metavar="LEVEL",
-        help="the level to compile an .onnx file to and run (default: isa)",
+        help="the level to compile to and run (default: isa for an .onnx file, that of a .mlir file itself)",
     )
     add(
         "--compare-all",
@@ -166,7 +165,7 @@ def _make_parser() -> ArgumentParser:
         metavar="NODE",
         help="write what the kernel that computes a node leaves in memory, to NODE.npy in the output directory",
     )
-    add("--timing-only", action="store_true", help="cycles alone: no inputs, weights or outputs")
+    add("--timing-only", action="store_true", help="cycles alone: no inputs, weights, outputs or checks")
     add("--no-check", action="store_true", help="don't look for races, misused flags and unwritten memory")
     add("--timeline", action="store_true", help="print when each instruction of each kernel starts and ends")
     add("--attribution", action="store_true", help="also show where the cycles went")
@@ -233,7 +232,7 @@ def _check_level(args: argparse.Namespace, program: Program) -> None:
             name = f"--{option.replace('_', '-')}"
             raise UserError(
                 f"{name}: only instructions can be simulated, the module is at the level '{program.level}'",
-                notes=["npu-opt --lower-to=isa takes a .mlir file on, and .onnx files are compiled to isa"],
+                notes=["--emit isa takes it to the instructions"],
             )
 
 
@@ -243,22 +242,23 @@ def _program(args: argparse.Namespace, levels: LevelTexts) -> Program:
 
     if args.file.endswith(".mlir") or args.file == "-":
         program = api.load(args.file, target=args.target)
-        if args.html:
-            levels[program.level] = str(program.module)
-        return program
-    program = api.compile(
-        args.file,
-        target=args.target,
-        emit="graph" if args.html else args.emit,
-        precision=args.precision,
-        dims=dims_of(args),
-        shapes=shapes_of(args),
-    )
-    while args.html:
-        levels[program.level] = str(program.module)
-        if program.level == args.emit:
-            break
-        program.lower(api.LEVELS[api.LEVELS.index(program.level) + 1])
+        goal = args.emit or program.level
+    else:
+        goal = args.emit or "isa"
+        program = api.compile(
+            args.file,
+            target=args.target,
+            emit="graph" if args.html else goal,
+            precision=args.precision,
+            dims=dims_of(args),
+            shapes=shapes_of(args),
+        )
+    if not args.html:
+        return program if program.level == goal else program.lower(goal)
+    start = program.level
+    levels[start] = str(program.module)
+    for level in api.LEVELS[api.LEVELS.index(start) + 1 : api.LEVELS.index(goal) + 1]:
+        levels[level] = str(program.lower(level).module)
     return program
 
 

@@ -6,7 +6,7 @@
 //
 // With the launch 180.
 
-// RUN: npu-run %s --timing-only --no-check --timeline | filecheck %s
+// RUN: npu-run %s --timing-only --timeline | filecheck %s
 // CHECK: k: 180 cycles
 // CHECK-NEXT: MTE2{{ +}}1{{ +}}37  load_ub
 // CHECK-NEXT: V{{ +}}60{{ +}}76  vunary

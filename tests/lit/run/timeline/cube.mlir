@@ -16,7 +16,7 @@
 //
 // With the launch 300.
 
-// RUN: npu-run %s --timing-only --no-check --timeline | filecheck %s
+// RUN: npu-run %s --timing-only --timeline | filecheck %s
 // CHECK: k: 300 cycles
 // CHECK-NEXT: MTE2{{ +}}1{{ +}}37  load_l1
 // CHECK-NEXT: MTE2{{ +}}37{{ +}}73  load_l1

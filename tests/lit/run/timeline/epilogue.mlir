@@ -22,7 +22,7 @@
 //
 // With the launch 334.
 
-// RUN: npu-run %s --timing-only --no-check --timeline | filecheck %s
+// RUN: npu-run %s --timing-only --timeline | filecheck %s
 // CHECK: k: 334 cycles
 // CHECK-NEXT: MTE2{{ +}}1{{ +}}37  load_l1
 // CHECK-NEXT: MTE2{{ +}}37{{ +}}73  load_l1

@@ -2,7 +2,7 @@
 // cycles for exp: 16. The first arrives at 1 and fills the pipe until 3, ends at 19. The second has arrived at 2,
 // could start at 4, and starts when the first ends: 19 to 35. The tail of exp is 4: 39, with the launch 139.
 
-// RUN: npu-run %s --timing-only --no-check --timeline | filecheck %s
+// RUN: npu-run %s --timing-only --timeline | filecheck %s
 // CHECK: k: 139 cycles
 // CHECK-NEXT: V{{ +}}3{{ +}}19  vunary exp
 // CHECK-NEXT: V{{ +}}19{{ +}}35  vunary exp

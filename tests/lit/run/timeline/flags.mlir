@@ -10,7 +10,7 @@
 //
 // With the launch 237.
 
-// RUN: npu-run %s --timing-only --no-check --timeline | filecheck %s
+// RUN: npu-run %s --timing-only --timeline | filecheck %s
 // CHECK: k: 237 cycles
 // CHECK-NEXT: MTE2{{ +}}1{{ +}}37  load_ub
 // CHECK-NEXT: MTE2{{ +}}37{{ +}}38  set_flag

@@ -5,7 +5,7 @@
 //
 // With the launch 130.
 
-// RUN: npu-run %s --timing-only --no-check --timeline | filecheck %s
+// RUN: npu-run %s --timing-only --timeline | filecheck %s
 // CHECK: k: 130 cycles
 // CHECK-NEXT: V{{ +}}3{{ +}}19  vbinary div
 // CHECK-NEXT: V{{ +}}19{{ +}}27  vbinary add

@@ -1,7 +1,7 @@
 // The latency of GM does not occupy the pipe: the second load starts when the first ends, at 37, and ends at 37 +
 // 36 = 73. It is complete at 73 + 20 = 93; with the launch 193.
 
-// RUN: npu-run %s --timing-only --no-check --timeline | filecheck %s
+// RUN: npu-run %s --timing-only --timeline | filecheck %s
 // CHECK: k: 193 cycles
 // CHECK-NEXT: MTE2{{ +}}1{{ +}}37  load_ub
 // CHECK-NEXT: MTE2{{ +}}37{{ +}}73  load_ub

@@ -1,7 +1,7 @@
 // A load. 256 bytes at 8 per cycle take 32, and the transfer itself 4: 36. It is issued in cycle 0, arrives at 1,
 // and occupies MTE2 until 37. GM answers 20 cycles later, 57, and the launch costs 100: 157.
 
-// RUN: npu-run %s --timing-only --no-check --timeline | filecheck %s
+// RUN: npu-run %s --timing-only --timeline | filecheck %s
 // CHECK: k: 157 cycles
 // CHECK-NEXT: MTE2{{ +}}1{{ +}}37  load_ub
 // CHECK-NOT: {{^  [A-Z]}}

@@ -6,7 +6,7 @@
 //
 // With the launch 117.
 
-// RUN: npu-run %s --timing-only --no-check --timeline | filecheck %s
+// RUN: npu-run %s --timing-only --timeline | filecheck %s
 // CHECK: k: 117 cycles
 // CHECK-NEXT: V{{ +}}5{{ +}}7  vunary exp
 // CHECK-NEXT: V{{ +}}8{{ +}}10  vunary exp

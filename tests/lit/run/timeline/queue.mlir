@@ -3,7 +3,7 @@
 // arrives at 16, and each further one two cycles later: the 20th at 26. The load arrives at 27, ends at 27 + 36 =
 // 63 and is complete at 83; with the launch 183.
 
-// RUN: npu-run %s --timing-only --no-check --timeline | filecheck %s
+// RUN: npu-run %s --timing-only --timeline | filecheck %s
 // CHECK: k: 183 cycles
 // CHECK-NEXT: V{{ +}}3{{ +}}5  vunary exp
 // CHECK-NEXT: V{{ +}}5{{ +}}7  vunary exp

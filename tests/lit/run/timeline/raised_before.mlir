@@ -9,7 +9,7 @@
 //
 // With the launch 176.
 
-// RUN: npu-run %s --timing-only --no-check --timeline | filecheck %s
+// RUN: npu-run %s --timing-only --timeline | filecheck %s
 // CHECK: k: 176 cycles
 // CHECK-NEXT: V{{ +}}3{{ +}}5  vunary exp
 // CHECK-NEXT: V{{ +}}5{{ +}}6  set_flag

@@ -6,7 +6,7 @@
 //
 // With the launch 165.
 
-// RUN: npu-run %s --timing-only --no-check --timeline | filecheck %s
+// RUN: npu-run %s --timing-only --timeline | filecheck %s
 // CHECK: k: 165 cycles
 // CHECK-NEXT: MTE2{{ +}}1{{ +}}37  load_ub
 // CHECK-NEXT: MTE2{{ +}}37{{ +}}45  load_ub

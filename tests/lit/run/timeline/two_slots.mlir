@@ -11,7 +11,7 @@
 //
 // With the launch 217.
 
-// RUN: npu-run %s --timing-only --no-check --timeline | filecheck %s
+// RUN: npu-run %s --timing-only --timeline | filecheck %s
 // CHECK: k: 217 cycles
 // CHECK-NEXT: MTE2{{ +}}1{{ +}}37  load_ub
 // CHECK-NEXT: MTE2{{ +}}37{{ +}}38  set_flag

@@ -114,6 +114,7 @@ class Program:
 
     def lower(self, level: str, instruments: Sequence[PassInstrument] = ()) -> Program:
         """Run the default pipeline from this program's level to `level`; changes and returns this program."""
+        _check_choice("level", level, LEVELS)
         _lower(self.ctx, self.module, self.level, level, {}, instruments)
         return self
 

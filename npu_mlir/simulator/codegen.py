@@ -28,6 +28,7 @@ from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.registry import elementwise_function
+from npu_mlir.simulator.debugger import Debugger
 from npu_mlir.simulator.errors import SimulationError, wait_without_set
 from npu_mlir.simulator.hazards import Hazards
 from npu_mlir.simulator.observer import Observer
@@ -70,13 +71,19 @@ class Mode:
     checks: Hazards | None = None
     observer: Observer | None = None
     """Explains the time; there only with `time`."""
+    debugger: Debugger | None = None
+    """Asked before each instruction."""
     extrapolate: bool = True
     """Skip what repeats, where nothing but time is asked for."""
 
     @property
     def skips(self) -> bool:
         """Whether iterations of loops may be skipped."""
-        return self.extrapolate and self.time and not (self.values or self.checks or self.observer)
+        return (
+            self.extrapolate
+            and self.time
+            and not (self.values or self.checks or self.observer or self.debugger)
+        )
 
 
 @dataclass
@@ -360,6 +367,7 @@ class _Generator:
         if isinstance(work, npu_isa.CubeWork):
             info.works.append(work)
         operands = [self.values[v] for v in op.operands]
+        self.pause(op)
         if self.mode.time:
             self.timed(op, cost_of(work, self.target))
         if self.mode.checks is not None:
@@ -394,7 +402,14 @@ class _Generator:
             return event
         return f"{event} + {self.values[op.index]} % {op.slots.value.data}"
 
+    def pause(self, op: Operation) -> None:
+        """Let the debugger look at what is about to be executed."""
+        if self.mode.debugger is not None:
+            stop = self.bind("b", self.mode.debugger.before(op))
+            self.line(f"{stop}({', '.join([f'S + {self.pending}', *(self.values[v] for v in op.operands)])})")
+
     def set_flag(self, op: npu_isa.SetFlagOp) -> None:
+        self.pause(op)
         if self.mode.checks is not None:
             self.line(f"{self.bind('c', self.mode.checks.set_flag(op))}({self.event(op)})")
         if self.mode.time:
@@ -403,6 +418,7 @@ class _Generator:
             self.line(f"S = {self.bind('t', step)}({self.now()}, {self.event(op)})")
 
     def wait_flag(self, op: npu_isa.WaitFlagOp) -> None:
+        self.pause(op)
         if self.mode.checks is not None:
             self.line(f"{self.bind('c', self.mode.checks.wait_flag(op))}({self.event(op)})")
         if self.mode.time:
@@ -411,6 +427,7 @@ class _Generator:
             self.line(f"S = {self.bind('t', step)}({self.now()}, {self.event(op)})")
 
     def barrier(self, op: npu_isa.BarrierOp) -> None:
+        self.pause(op)
         self.pending += self.issue
         if self.mode.checks is not None:
             self.line(f"{self.bind('c', self.mode.checks.barrier)}()")

@@ -28,6 +28,7 @@ from npu_mlir.interpreters.numerics import quiet
 from npu_mlir.interpreters.registry import Results, Step
 from npu_mlir.simulator.attribution import Attribution, attribute, loc_of, site_texts
 from npu_mlir.simulator.codegen import Generated, Mode, generate
+from npu_mlir.simulator.debugger import Debugger
 from npu_mlir.simulator.errors import SimulationError, describe
 from npu_mlir.simulator.hazards import Hazards
 from npu_mlir.simulator.observer import Observer
@@ -97,6 +98,7 @@ def simulate(
     progress: Callable[[int, int], None] | None = None,
     extrapolate: bool = True,
     watch: Callable[[tile.LaunchOp, list[np.ndarray]], None] | None = None,
+    breaks: Sequence[str] = (),
 ) -> SimulationResult:
     """Run the host function of a module of instructions.
 
@@ -105,12 +107,11 @@ def simulate(
     iterations of loops that repeat what was seen are skipped, unless `extrapolate` is false: the results are the same.
     `explain` attributes every cycle, `record` also keeps every entry that the scalar unit issues. `progress` is called
     after each launch, with how many there were and how many there are; `watch` with the launch and its results, which
-    are overwritten later.
+    are overwritten later. At `breaks`, names of kernels or nodes or cycles, a prompt opens on standard input.
     """
     machine = _machine(module, target)
-    host = _Host(
-        module, machine, _Options(check, budget, explain or record, record, progress, extrapolate, watch)
-    )
+    options = _Options(check, budget, explain or record, record, progress, extrapolate, watch, tuple(breaks))
+    host = _Host(module, machine, options)
     if not values:
         for launch in module.walk():
             if isinstance(launch, tile.LaunchOp):
@@ -151,6 +152,7 @@ class _Options:
     progress: Callable[[int, int], None] | None = None
     extrapolate: bool = True
     watch: Callable[[tile.LaunchOp, list[np.ndarray]], None] | None = None
+    breaks: Sequence[str] = ()
 
 
 class _Host(Interpreter):
@@ -165,6 +167,10 @@ class _Host(Interpreter):
         self.total = sum(isinstance(op, tile.LaunchOp) for op in module.walk())
         self.core = Core(target)
         self.decoder = Decoder(self.core)
+        self.debugger: Debugger | None = None
+        if options.breaks:
+            self.debugger = Debugger(options.breaks, self.core)
+            self.debugger.unused([op for op in module.ops if isinstance(op, tile.KernelOp)])
         self.programs: dict[Operation, KernelProgram] = {}
         self.arena = self._make_arena()
 
@@ -257,7 +263,7 @@ class KernelProgram:
     def launch(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
         """Run the kernel once on GM arrays; the first launch finds its cycles."""
         arguments = [*inputs, *outputs]
-        if self.once is None:
+        if self.once is None or self.host.debugger is not None:
             self.once = self._first(arguments, values=True)
         else:
             if self._repeat is None:
@@ -281,7 +287,11 @@ class KernelProgram:
         checks = Hazards(self.kernel, target) if options.check else None
         recording = Recording() if options.record else None
         observer = Observer(clock, target, recording) if options.explain else None
-        generated = self._generate(Mode(values, True, checks, observer, options.extrapolate), clock)
+        debugger = self.host.debugger
+        if debugger is not None:
+            debugger.begin(self.kernel, clock, arguments)
+        mode = Mode(values, True, checks, observer, debugger, options.extrapolate)
+        generated = self._generate(mode, clock)
         now, executions = generated.run(arguments, self.host.options.budget)
         if checks is not None:
             checks.end()

@@ -12,6 +12,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,7 +122,8 @@ def _simulate(
 ) -> SimulationResult:
     record = bool(args.trace or args.html or args.timeline)
     explain = record or bool(args.report or args.attribution)
-    with progress_bar("launches") as progress:
+    # A bar would move over the prompt of the debugger.
+    with nullcontext() if args.breaks else progress_bar("launches") as progress:
         return program.simulate(
             inputs,
             check=not (args.no_check or args.timing_only),
@@ -129,6 +131,7 @@ def _simulate(
             record=record,
             progress=progress,
             watch=inside.collect if inside is not None else None,
+            breaks=args.breaks,
         )
 
 
@@ -164,6 +167,14 @@ def _make_parser() -> ArgumentParser:
         default=[],
         metavar="NODE",
         help="write what the kernel that computes a node leaves in memory, to NODE.npy in the output directory",
+    )
+    add(
+        "--break",
+        dest="breaks",
+        action="append",
+        default=[],
+        metavar="KERNEL|NODE|CYCLE",
+        help="stop there and open a prompt: step, memory, pipes, flags (help lists the commands)",
     )
     add("--timing-only", action="store_true", help="cycles alone: no inputs, weights, outputs or checks")
     add("--no-check", action="store_true", help="don't look for races, misused flags and unwritten memory")
@@ -227,9 +238,18 @@ def _check_timing_only(args: argparse.Namespace) -> None:
 def _check_level(args: argparse.Namespace, program: Program) -> None:
     if program.level == "isa":
         return
-    for option in ("dump_tensor", "compare_all", "timing_only", "timeline", "attribution", "trace", "html"):
+    for option in (
+        "breaks",
+        "dump_tensor",
+        "compare_all",
+        "timing_only",
+        "timeline",
+        "attribution",
+        "trace",
+        "html",
+    ):
         if getattr(args, option):
-            name = f"--{option.replace('_', '-')}"
+            name = f"--{option.replace('_', '-').replace('breaks', 'break')}"
             raise UserError(
                 f"{name}: only instructions can be simulated, the module is at the level '{program.level}'",
                 notes=["--emit isa takes it to the instructions"],

@@ -26,10 +26,11 @@ def form_groups(
 ) -> list[list[Compute]]:
     """Partition `computes` (in topological order) into groups that can each be one kernel.
 
-    `dependencies` are the computes that each one needs by whatever path, views and pads included; `legal` judges a
-    candidate group. Groups can be ordered: no path leaves one and enters it again, through other groups either.
+    `dependencies` are, for these and all operations between them (views, pads), in topological order, what each needs
+    directly; `legal` judges a candidate group. Groups can be ordered: no path leaves one and enters it again, be it
+    through a view or another group.
     """
-    graph = _Graph({op.key: i for i, op in enumerate(computes)}, {op.key: [] for op in computes})
+    graph = _Graph({key: i for i, key in enumerate(dependencies)}, {key: [] for key in dependencies})
     for key, needed in dependencies.items():
         for producer in needed:
             graph.consumers[producer].append(key)
@@ -52,7 +53,7 @@ def _merge_producers(op: Compute, graph: _Graph, legal: Callable[[Sequence[Compu
 
 
 def _convex(group: Sequence[Compute], graph: _Graph) -> bool:
-    """Whether no path from the group leads through other groups, each entered and left anywhere, back into it."""
+    """Whether no path from the group leads back into it through others, groups being entered and left anywhere."""
     inside = {op.key for op in group}
     last = max(graph.order[key] for key in inside)
     stack = [c for key in inside for c in graph.consumers[key] if c not in inside]
@@ -64,7 +65,7 @@ def _convex(group: Sequence[Compute], graph: _Graph) -> bool:
         # What comes later has not been merged with anything yet, so nothing leads back from it.
         if key in seen or graph.order[key] > last:
             continue
-        others = [op.key for op in graph.group[key]]
+        others = [op.key for op in graph.group[key]] if key in graph.group else [key]
         seen.update(others)
         stack += [c for other in others for c in graph.consumers[other]]
     return True

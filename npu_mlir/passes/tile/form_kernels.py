@@ -98,7 +98,7 @@ def _form(function: FuncOp, module: ModuleOp, target: Target, kernels: dict[str,
         return
     _check_host_ops(block)
     computes = [describe(g) for g in generics]
-    groups = form_groups(computes, _dependencies(block, generics), lambda g: is_legal(g, target))
+    groups = form_groups(computes, _dependencies(block), lambda g: is_legal(g, target))
     for group in groups:
         _outline(group, block, module, kernels)
     for op in reversed(list(block.ops)):
@@ -133,17 +133,9 @@ def _check_host_ops(block: Block) -> None:
                 raise UserError(f"kernels need static shapes, got {value.type}", loc=op)
 
 
-def _dependencies(block: Block, generics: Sequence[Operation]) -> dict[Hashable, list[Hashable]]:
-    """For every generic, the generics whose results it needs, directly or through other operations."""
-    reach: dict[Operation, list[Hashable]] = {}
-    wanted = set(generics)
-    for op in block.ops:
-        found: dict[Hashable, None] = {}
-        for value in op.operands:
-            if isinstance(owner := value.owner, Operation):
-                found |= dict.fromkeys([owner] if owner in wanted else reach.get(owner, ()))
-        reach[op] = list(found)
-    return {g: reach[g] for g in generics}
+def _dependencies(block: Block) -> dict[Hashable, list[Hashable]]:
+    """For every operation of the block, those whose results it reads."""
+    return {op: [v.owner for v in op.operands if isinstance(v.owner, Operation)] for op in block.ops}
 
 
 # ---- what may be one kernel ------------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ BUGS = [
     Bug(
         "halo forgotten", "tile-apply-schedule", "conv",
         f"{TILER}.operands",
-        "[0] * (indices + rank), outer.constant", "[0] * (indices + rank), 0",
+        ", outer.constant\n    for d in outer.dims():", ", 0\n    for d in outer.dims():",
     ),
     Bug(
         "wrong stride of a tile's start", "tile-apply-schedule", "conv",

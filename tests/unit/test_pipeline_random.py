@@ -29,7 +29,7 @@ from npu_mlir.simulator import simulate
 from npu_mlir.verification import verify
 from random_linalg import Program, make_program, multiply_add, programs, slice_of
 
-EXAMPLES = int(os.environ.get("NPU_MLIR_EXAMPLES", "25"))
+EXAMPLES = int(os.environ.get("NPU_MLIR_EXAMPLES", "16"))
 """Programs per target; by hand, more."""
 
 MOST_TRIPS = 500

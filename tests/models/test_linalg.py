@@ -23,8 +23,8 @@ def worst(model: zoo.Model, module: ModuleOp, expected: list[np.ndarray]) -> flo
     """The largest deviation in tolerances, intermediates divided by their spread."""
     got = run_function(module, "main", list(model.inputs(seed=0).values()))
     return max(
-        zoo.excess(a, b, **zoo.F32, normalised=i >= len(model.outputs))
-        for i, (a, b) in enumerate(zip(got, expected, strict=True))
+        zoo.excess(a, b, **zoo.F32, normalised=zoo.is_normalised(model, name))
+        for name, a, b in zip(zoo.output_names(module), got, expected, strict=True)
     )
 
 

@@ -17,6 +17,8 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
 from fetch_model import fetch
 
@@ -165,6 +167,17 @@ def _with_weights(model: onnx.ModelProto, change: Callable[[np.ndarray], np.ndar
         if tensor.data_type == TensorProto.FLOAT:
             tensor.CopyFrom(numpy_helper.from_array(change(numpy_helper.to_array(tensor)), tensor.name))
     return copy
+
+
+def output_names(module: ModuleOp) -> list[str]:
+    """The names of the outputs of an imported module."""
+    main = next(op for op in module.ops if isinstance(op, FuncOp))
+    return [name.data for name in main.attributes["output_names"].data]
+
+
+def is_normalised(model: Model, name: str) -> bool:
+    """Whether a value is compared after division by its deviation: not an output, nor what a softmax is made of."""
+    return name not in model.outputs and name not in _logits(onnx.load(model.path))
 
 
 def _logits(model: onnx.ModelProto) -> list[str]:

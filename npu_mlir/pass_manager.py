@@ -19,6 +19,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
+from npu_mlir.actions import PASS_EXECUTION, may
 from npu_mlir.diagnostics import Note, UserError
 from npu_mlir.locations import kept_by_patterns
 from npu_mlir.pass_pipeline import Nest
@@ -72,6 +73,8 @@ class PassManager:
                         self._run_nest(ctx, element, child)
 
     def _run_pass(self, ctx: Context, pass_: ModulePass, op: Operation) -> None:
+        if not may(PASS_EXECUTION):
+            return
         for instrument in self.instruments:
             instrument.before_pass(pass_, op)
         try:

@@ -18,7 +18,7 @@ from dataclasses import MISSING, dataclass, fields
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
-from npu_mlir.diagnostics import SourceLocation, UserError, closest, register_source
+from npu_mlir.diagnostics import SourceLocation, UserError, closest, register_source, warn
 from npu_mlir.dialects import DIALECTS, dialect_factory
 from npu_mlir.passes import PASSES, is_pass, load_pass
 
@@ -168,9 +168,11 @@ class _PipelineParser:
         self.position = 0
 
     def fail(self, message: str, position: int | None = None) -> typing.NoReturn:
-        at = self.position if position is None else position
-        line = self.text.count("\n", 0, at) + 1
-        raise UserError(message, loc=SourceLocation(self.source, line, at - self.text.rfind("\n", 0, at)))
+        raise UserError(message, loc=self.location(self.position if position is None else position))
+
+    def location(self, position: int) -> SourceLocation:
+        line = self.text.count("\n", 0, position) + 1
+        return SourceLocation(self.source, line, position - self.text.rfind("\n", 0, position))
 
     def skip_blanks(self) -> int:
         while self.position < len(self.text) and self.text[self.position].isspace():
@@ -211,6 +213,9 @@ class _PipelineParser:
         if not dot:
             self.fail(f"expected the name of an op before '(', as in 'func.func(...)', not '{name}'", start)
         if dialect not in DIALECTS:
+            # It may be in a file of IRDL, or not be registered at all.
+            hint = closest(dialect, DIALECTS)
+            warn(f"the dialect '{dialect}' is not known{hint}", loc=self.location(start))
             return
         ops = [op.name for op in dialect_factory(dialect)().operations]
         if name not in ops:

@@ -24,6 +24,7 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.traits import ConstantLike, HasCanonicalizationPatternsTrait, HasFolder
 
+from npu_mlir.actions import APPLY_PATTERN, may
 from npu_mlir.passes.dce import erase_dead_ops
 
 _MAX_ROUNDS = 10
@@ -49,9 +50,11 @@ def _rewrite_once(op: Operation, folder: Folder) -> bool:
     if not patterns and not foldable:
         return False
     rewriter = PatternRewriter(op)
-    if foldable and folder.replace_with_fold(op, rewriter) is not None:
+    if foldable and may(APPLY_PATTERN) and folder.replace_with_fold(op, rewriter) is not None:
         return True
     for pattern in patterns:
+        if not may(APPLY_PATTERN):
+            continue
         pattern.match_and_rewrite(op, rewriter)
         if rewriter.has_done_action:
             return True

@@ -23,6 +23,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove, IsTerminator
 
 from npu_mlir.analysis.effects import is_dead, is_pure
+from npu_mlir.statistics import count
 
 _DESTINATIONS = frozenset({"tensor.empty", "linalg.fill"})
 
@@ -51,6 +52,7 @@ def _simplify_region(region: Region, outer: Scope) -> None:
         scope = dict(outer)
         for op in list(block.ops):
             if is_dead(op):
+                count("num-dce'd", description="Dead operations erased")
                 block.erase_op(op)
                 continue
             inner: Scope = {} if op.has_trait(IsolatedFromAbove) else scope
@@ -70,6 +72,7 @@ def _merge(op: Operation, scope: Scope) -> None:
             for old, new in zip(op.results, known.results):
                 new.name_hint = new.name_hint or old.name_hint
                 old.replace_all_uses_with(new)
+            count("num-cse'd", description="Operations merged with an equal one")
             op.detach()
             op.erase()
             return

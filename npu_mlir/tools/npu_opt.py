@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from npu_mlir.actions import describe, limited, parse_counters
 from npu_mlir.diagnostics import SourceLocation, UserError, handling, register_source, render, warn
 from npu_mlir.passes import PASSES
 from npu_mlir.tools.common import run_tool
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
+    from npu_mlir.actions import Counter
+    from npu_mlir.instruments.pass_statistics import PassStatistics
     from npu_mlir.instruments.timing import Timing
     from npu_mlir.pass_manager import PassInstrument
     from npu_mlir.pass_pipeline import Nest
@@ -48,7 +51,8 @@ def _run(argv: list[str]) -> int:
     if args.show_dialects:
         return _show_dialects()
     check_options(args, pass_flags)
-    job = _Job(args, _make_pipeline(args, pass_flags), _make_timing(args))
+    pipeline = _make_pipeline(args, pass_flags)
+    job = _Job(args, pipeline, _make_timing(args), parse_counters(args.mlir_debug_counter))
 
     from npu_mlir.files import check_writable, read_text
 
@@ -112,6 +116,7 @@ class _Job:
     args: argparse.Namespace
     pipeline: Nest | None
     timing: Timing | None
+    counters: dict[str, Counter]
 
     def run(self, text: str, name: str) -> int:
         """Run the pipeline on the input and write the output: all of it, or nothing if something was wrong."""
@@ -183,6 +188,10 @@ class _Job:
 
         ctx = make_context()
         ctx.allow_unregistered = self.args.allow_unregistered_dialect
+        if self.args.irdl_file is not None:
+            from npu_mlir.irdl_files import register_irdl
+
+            register_irdl(ctx, self.args.irdl_file)
         implicit = not self.args.no_implicit_module
 
         def parse() -> ModuleOp:
@@ -238,12 +247,28 @@ class _Job:
         )
         if self.args.mlir_generate_reproducer is not None:
             reproducer.write(self.args.mlir_generate_reproducer)
-        instruments = [*reproducer.instruments(), *self._instruments()]
+        statistics = self._statistics()
+        instruments = [*reproducer.instruments(), *self._instruments(), *statistics]
         try:
-            PassManager(pipeline, verify_each, instruments, self.timing).run(ctx, module)
+            with limited(self.counters):
+                PassManager(pipeline, verify_each, instruments, self.timing).run(ctx, module)
         except UserError as error:
             reproducer.write_for(error)
             raise
+        finally:
+            for instrument in statistics:
+                display = self.args.mlir_pass_statistics_display
+                print(instrument.report(pipeline, display), file=sys.stderr)
+            if self.args.mlir_print_debug_counter:
+                print(describe(self.counters), file=sys.stderr)
+
+    def _statistics(self) -> list[PassStatistics]:
+        if not self.args.mlir_pass_statistics:
+            return []
+
+        from npu_mlir.instruments.pass_statistics import PassStatistics
+
+        return [PassStatistics()]
 
     def _instruments(self) -> list[PassInstrument]:
         args = self.args

@@ -57,6 +57,7 @@ def _add_general(add: Add) -> None:
         metavar="MARKER",
         help="what stands between parts of the output",
     )
+    add("--irdl-file", metavar="FILE", help="dialects defined in IRDL")
     _add_flag(add, "--allow-unregistered-dialect", "accept operations of unknown dialects")
     _add_flag(add, "--no-implicit-module", "the file holds one operation, which is not put into a module")
 
@@ -123,6 +124,24 @@ def _add_reports(add: Add) -> None:
         add, "--mlir-pass-pipeline-local-reproducer", "with the pass that fails alone, on the IR before it"
     )
     add("--mlir-generate-reproducer", metavar="FILE", help="write a reproducer in any case")
+    _add_flag(
+        add, "--mlir-pass-statistics", "what each pass counted, and the operations that it made and erased"
+    )
+    add(
+        "--mlir-pass-statistics-display",
+        choices=("list", "pipeline"),
+        default="pipeline",
+        metavar="KIND",
+        help="pipeline (default) or list",
+    )
+    add(
+        "--mlir-debug-counter",
+        action="append",
+        default=[],
+        metavar="NAME-skip=N,NAME-count=N",
+        help="do only some of the actions pass-execution and apply-pattern",
+    )
+    _add_flag(add, "--mlir-print-debug-counter", "how many actions there were")
     _add_flag(add, "--run-reproducer", "run the pipeline that the input, a reproducer, names")
 
 

@@ -17,6 +17,23 @@
 // RUN: not npu-opt %s --pass-pipeline='cse' 2>&1 | filecheck %s --check-prefix=ANCHOR
 // ANCHOR: --pass-pipeline:1:1: error: expected 'builtin.module(...)' around the pipeline
 
+// RUN: not npu-opt %s --pass-pipeline='builtin.module(cse,func.fun(cse))' 2>&1 | filecheck %s --check-prefix=OP
+// OP:      --pass-pipeline:1:20: error: unknown op 'func.fun'; did you mean 'func.func'?
+// OP-NEXT: builtin.module(cse,func.fun(cse))
+// OP-NEXT: {{^}}                   ^
+
+// RUN: not npu-opt %s --pass-pipeline='builtin.module(cse(dce))' 2>&1 | filecheck %s --check-prefix=NEST
+// NEST: --pass-pipeline:1:16: error: 'cse' is a pass, which others cannot be nested in
+
+// RUN: not npu-opt %s --pass-pipeline='builtin.module(function(dce))' 2>&1 | filecheck %s --check-prefix=NAME
+// NAME: --pass-pipeline:1:16: error: expected the name of an op before '(', as in 'func.func(...)', not 'function'
+
+// RUN: npu-opt %inputs/two_functions.mlir --pass-pipeline='builtin.module(fun.func(dce))' 2>&1 | filecheck %s --check-prefix=DIALECT
+// DIALECT: --pass-pipeline:1:16: warning: the dialect 'fun' is not known; did you mean 'func'?
+
+// RUN: not npu-opt %s --lower-to=isa --pass-pipeline='builtin.module(cse)' 2>&1 | filecheck %s --check-prefix=LOWER
+// LOWER: error: --lower-to {{.*}}--pass-pipeline
+
 // RUN: not npu-opt %s --canonicalise 2>&1 | filecheck %s --check-prefix=FLAG
 // FLAG: error: unknown option '--canonicalise'; did you mean '--canonicalize'?
 

@@ -187,6 +187,9 @@ def main() -> None:
                     leftover.unlink()
     reference = [[model.name, onnxruntime_seconds(model)] for model in selected]
     starts = start_up()
+    simulator = subprocess.run(
+        [sys.executable, str(HERE / "simulator.py")], check=True, capture_output=True, text=True
+    )
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
     results = "\n\n".join(
         [
@@ -197,6 +200,7 @@ def main() -> None:
             table(("model", "onnxruntime"), reference),
             "Start-up, on a file of ten lines:",
             table(("tool", "time"), starts),
+            simulator.stdout.strip(),
         ]
     )
     print(results)

@@ -438,25 +438,32 @@ class _Generator:
 
 
 def _timed_set(clock: Clock, src: Pipe, dst: Pipe) -> Callable[[int, int], int]:
-    pipe, flags = clock.pipes[src], clock.flags
+    set_flag, flags = clock.pipes[src].set_flag, clock.flags
+    # A flag is found by its key, which is made once for each event.
+    keys = [(src, dst, event) for event in range(_EVENTS)]
 
     def step(now: int, event: int) -> int:
-        now, flags[src, dst, event] = pipe.set_flag(now)
+        now, flags[keys[event] if event < _EVENTS else (src, dst, event)] = set_flag(now)
         return now
 
     return step
 
 
 def _timed_wait(clock: Clock, op: npu_isa.WaitFlagOp, src: Pipe, dst: Pipe) -> Callable[[int, int], int]:
-    pipe, flags = clock.pipes[dst], clock.flags
+    wait_flag, pop = clock.pipes[dst].wait_flag, clock.flags.pop
+    keys = [(src, dst, event) for event in range(_EVENTS)]
 
     def step(now: int, event: int) -> int:
-        raised = flags.pop((src, dst, event), None)
+        raised = pop(keys[event] if event < _EVENTS else (src, dst, event), None)
         if raised is None:
             raise wait_without_set(op, event)
-        return pipe.wait_flag(now, raised)
+        return wait_flag(now, raised)
 
     return step
+
+
+_EVENTS = 16
+"""Event ids whose keys are at hand; more are allowed."""
 
 
 def over_budget(budget: int) -> None:

@@ -24,8 +24,7 @@ def describe_crash(pass_: ModulePass, error: Exception) -> PassCrash:
     notes = [Note("raised here", _place(*(_blamed(frames, pass_) or frames[-1])))] if frames else []
     op = _latest_op(frames)
     if op is not None:
-        text = _text_of(op)
-        notes.insert(0, Note(f"while it looked at {text}" if text else f"while it looked at '{op.name}'"))
+        notes.insert(0, Note(f"while it looked at {op_line(op)}"))
     attached = op is not None and location_of(op) is not None
     return PassCrash(f"{message}: {what}" if what else message, loc=op if attached else None, notes=notes)
 
@@ -72,11 +71,3 @@ def _depth(op: Operation) -> int:
     while (parent := op.parent_op()) is not None:
         op, depth = parent, depth + 1
     return depth
-
-
-def _text_of(op: Operation) -> str:
-    """The op in one line, if it isn't too broken to be printed."""
-    try:
-        return op_line(op)
-    except Exception:
-        return ""

@@ -1,4 +1,4 @@
-"""Pass pipelines as text: `builtin.module(func.func(canonicalize,cse),tile-choose-schedule{target=toy})`.
+"""Pass pipelines as text: `builtin.module(func.func(canonicalize,cse),graph-set-precision{precision=f16})`.
 
     pipeline ::= anchor `(` list? `)`
     list     ::= element (`,` element)*

@@ -53,8 +53,12 @@ def op_text(op: Operation, options: PrintOptions = PLAIN) -> str:
 
 
 def op_line(op: Operation) -> str:
-    """An op alone in its generic form, without what is in its regions; for messages."""
-    text = op_text(op, PrintOptions(generic=True, skip_regions=True, elide_elements=16))
+    """An op alone in its generic form, without what is in its regions, for messages; its name if it is too broken to
+    be printed."""
+    try:
+        text = op_text(op, PrintOptions(generic=True, skip_regions=True, elide_elements=16))
+    except Exception:
+        return op.name
     return " ".join(text.split())
 
 

@@ -48,7 +48,14 @@ class IRDiffPrinter(PassInstrument):
         print("\n".join(_coloured(diff) if wants_colour(self._stream) else diff), file=self._stream)
 
     def after_failure(self, pass_: ModulePass, op: Operation) -> None:
-        self.after_pass(pass_, op)
+        try:
+            self.after_pass(pass_, op)
+        except Exception as error:
+            # The pass may have left anything.
+            print(
+                f"{pass_.name} left IR that cannot be printed: {type(error).__name__}: {error}",
+                file=self._stream,
+            )
 
 
 def wants_colour(stream: TextIO) -> bool:

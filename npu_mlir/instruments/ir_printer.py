@@ -78,11 +78,18 @@ class IRPrinter(PassInstrument):
         assert isinstance(shown, Operation)
         which = f" ({describe_op(op)})" if self.module_scope else ""
         banner = f"// -----// IR Dump {when} {type(pass_).__name__}{outcome} ({pass_.name}){which} //----- //"
-        text = f"{banner}\n{op_text(shown, self.options)}\n"
+        text = f"{banner}\n{self._text(shown)}\n"
         if self.directory is None:
             print(text, file=sys.stderr)
         else:
             self._write(self._path(op, pass_), text)
+
+    def _text(self, op: Operation) -> str:
+        """The text of an op, which may be whatever a pass that failed has left."""
+        try:
+            return op_text(op, self.options)
+        except Exception as error:
+            return f"// too broken to be printed: {type(error).__name__}: {error}\n"
 
     def _path(self, op: Operation, pass_: ModulePass) -> Path:
         """The next file for a dump of `op`."""

@@ -1,7 +1,7 @@
 """npu-opt: run passes on `.mlir` files, like mlir-opt.
 
 npu-opt --pass-pipeline='builtin.module(func.func(canonicalize),tile-choose-schedule)' in.mlir
-npu-opt --canonicalize --tile-choose-schedule="target=toy" in.mlir -o out.mlir
+npu-opt --canonicalize --graph-set-precision="precision=f16" in.mlir -o out.mlir
 """
 
 from __future__ import annotations

@@ -90,6 +90,18 @@ class BreakOrder(ModulePass):
                 block.insert_op_before(product, block.last_op)
 
 
+class EraseUsed(ModulePass):
+    """Erase every product, though it is used."""
+
+    name = "test-erase-used"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for product in list(op.walk()):
+            if isinstance(product, MuliOp):
+                product.detach()
+                product.erase(safe_erase=False)
+
+
 class Report(ModulePass):
     """Warn of every product and remark on every sum, then fail if there is a product of a value with itself."""
 

@@ -75,3 +75,11 @@ func.func private @g(i32)
 
 // FILE:      // -----// IR Dump After Canonicalize (canonicalize) //----- //
 // FILE-NEXT: func.func @f(
+
+// IR that a pass has left broken is shown as far as possible.
+// RUN: not npu-opt %s --load-pass-plugin %inputs/test_passes.py --test-erase-used --mlir-print-ir-after-failure \
+// RUN:   --mlir-print-ir-diff 2>&1 | filecheck %s --check-prefix=BROKEN
+// BROKEN: // -----// IR Dump After EraseUsed Failed (test-erase-used) //----- //
+// BROKEN: -    %d = arith.muli
+// BROKEN: note: broken by pass 'test-erase-used'
+// BROKEN-NOT: Traceback

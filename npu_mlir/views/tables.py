@@ -93,7 +93,7 @@ def _kernel_table(report: Report) -> Table:
     table = Table()
     table.add_column("kernel", min_width=10)
     table.add_column("graph ops", min_width=10, overflow="fold")
-    for column in ("launches", "instructions", "cycles", "MAC util.", "of bound"):
+    for column in ("runs", "instr.", "cycles", "MAC util.", "of bound"):
         table.add_column(column, justify="right", no_wrap=True)
     for row in report.kernels:
         figures = _figures(row.launches, row.instructions, row.cycles, row.mac_utilisation, row.efficiency)

@@ -33,14 +33,19 @@ SLOW = ["test_bound", "test_pipeline"]
 Check = tuple[str, Callable[[], None]]
 
 
-def fast_checks() -> Iterator[Check]:
-    """What finds most mutants."""
-    from programs import PROGRAMS
-
+def quick_checks() -> Iterator[Check]:
+    """What takes seconds: lit tests and the decisions of the compiler."""
     for path in sorted((ROOT / "tests/lit/passes").glob("*/*.mlir")):
         if path.parent.name in ("tile", "npu_isa"):
             yield f"lit {path.name}", lambda path=path: run_lit(path)
     yield "decisions", lambda: run_pytest(["test_snapshots"])
+
+
+def fast_checks() -> Iterator[Check]:
+    """What finds most mutants."""
+    yield from quick_checks()
+    from programs import PROGRAMS
+
     for program in PROGRAMS:
         yield f"program {program}", lambda program=program: _compile(program)
     yield "unit tests", lambda: run_pytest(FAST)

@@ -248,7 +248,7 @@ def _target_of(interp: Interpreter) -> Target:
 @prepare("tile.slot")
 def slot(interp: Interpreter, op: tile.SlotOp) -> Step:
     slots = op.buffer.owner.num_slots if isinstance(op.buffer.owner, tile.AllocOp) else 1
-    return (lambda args: (args[0],)) if slots == 1 else (lambda args: (args[0][args[1] % slots],))
+    return (lambda args: (args[0],)) if slots == 1 else (lambda args: (args[0][args[1] % slots, ...],))
 
 
 @impl("tile.return")

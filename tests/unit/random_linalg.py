@@ -526,11 +526,36 @@ class Maker:
         if len(shape) <= 5:
             self.record(self.b.reshape(x, tuple(shape)), x in self.stable)
 
+    def move(self) -> None:
+        """A pad or slice that anything may read, also another one, a view or the caller."""
+        x = self.operand(range(1, 4), [f32, f16, i32])
+        moved = self.front(self.front(x))
+        if moved is not x:
+            self.record(moved, x in self.stable)
+
+    def concat(self) -> None:
+        """Two or three values one after the other along a dim."""
+        x = self.operand(range(1, 4), [f32, f16, i32])
+        shape, element = shape_of(x), element_of(x)
+        axis = self.number(0, len(shape) - 1)
+        parts = [x]
+        for _ in range(self.number(1, 2)):
+            size = self.choice([1, 2, 3, shape[axis]])
+            parts.append(self.part((*shape[:axis], size, *shape[axis + 1 :]), element))
+        whole = list(shape)
+        whole[axis] = sum(shape_of(part)[axis] for part in parts)
+        result = self.b.empty(tuple(whole), element)
+        offset = 0
+        for part in parts:
+            result = insert_slice(self.b, part, result, axis, offset)
+            offset += shape_of(part)[axis]
+        self.record(result, all(part in self.stable for part in parts))
+
     # ---- the whole -------------------------------------------------------------------------------------------------
 
     STEPS = (
         "elementwise", "elementwise", "elementwise", "contraction", "contraction", "convolution", "reduction", "pool",
-        "softmax", "layer_norm", "attention", "view",
+        "softmax", "layer_norm", "attention", "view", "move", "concat",
     )  # fmt: skip
 
     def program(self, steps: int) -> Program:
@@ -567,6 +592,23 @@ def slice_of(
                 "static_sizes": ints(sizes),
                 "static_strides": ints(tuple(strides or (1,) * len(sizes))),
                 "operandSegmentSizes": segments(1, 0, 0, 0),
+            },
+        )
+    )
+
+
+def insert_slice(b: Builder, value: SSAValue, dest: SSAValue, axis: int, offset: int) -> SSAValue:
+    """A tensor with a part, from `offset` on along one axis, replaced."""
+    rank = len(shape_of(value))
+    return b.add(
+        tensor.InsertSliceOp.create(
+            operands=[value, dest],
+            result_types=[dest.type],
+            properties={
+                "static_offsets": ints(tuple(offset if d == axis else 0 for d in range(rank))),
+                "static_sizes": ints(shape_of(value)),
+                "static_strides": ints((1,) * rank),
+                "operandSegmentSizes": segments(1, 1, 0, 0, 0),
             },
         )
     )

@@ -4,7 +4,7 @@
     a and b      a or b            if c:        if not c:         x += y       the statement is left out
     7            8                 True         False             return x     return None (where x is a call)
 
-Docstrings, annotations, messages of errors, and the names that make IR readable are left alone.
+Docstrings, annotations, assertions (`strict=True` among them), messages of errors, and the names that make IR readable are left alone.
 """
 
 from __future__ import annotations
@@ -115,6 +115,8 @@ def _is_left_alone(node: ast.AST) -> bool:
         return True
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
         return node.targets[0].attr in _COSMETIC
+    if isinstance(node, ast.keyword) and node.arg == "strict":
+        return True  # An assertion, too.
     # The type of a cast says nothing at run time.
     return (
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("cast", "TypeVar")

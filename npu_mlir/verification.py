@@ -40,6 +40,10 @@ def _verify_one(op: Operation) -> None:
         message = " ".join(str(error).split())
         message = message.removeprefix("Operation does not verify: ")
         raise UserError(f"'{op.name}' op {message}", loc=op) from error
+    except Exception as error:
+        # A verifier that looks at what is missing; which op it is matters more than why.
+        what = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise UserError(f"'{op.name}' op is malformed: its verifier fails with {what}", loc=op) from error
 
 
 def _verify_block(block: Block, parent: Operation) -> None:

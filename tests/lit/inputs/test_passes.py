@@ -102,6 +102,17 @@ class EraseUsed(ModulePass):
                 product.erase(safe_erase=False)
 
 
+class BreakVerifier(ModulePass):
+    """Give every function a type that its verifier doesn't expect."""
+
+    name = "test-break-verifier"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.body.block.ops:
+            function.properties["function_type"] = i64
+            function.verify_ = lambda: function.function_type.inputs  # type: ignore[attr-defined]
+
+
 class Report(ModulePass):
     """Warn of every product and remark on every sum, then fail if there is a product of a value with itself."""
 

@@ -83,3 +83,10 @@ func.func @f(%a: i32, %b: i32) -> i32 {
 // LOCAL: pipeline: "builtin.module(test-break-order)"
 
 // GOOD: func.func @f
+
+// A verifier that fails in an unexpected way names the operation and the pass as well.
+// RUN: not npu-opt %s --load-pass-plugin %inputs/test_passes.py --test-break-verifier 2>&1 \
+// RUN:   | filecheck %s --check-prefix=VERIFIER
+// VERIFIER: reproducers.mlir:{{[0-9]+}}:1: error: 'func.func' op is malformed: its verifier fails with AttributeError
+// VERIFIER: note: broken by pass 'test-break-verifier'
+// VERIFIER-NOT: Traceback

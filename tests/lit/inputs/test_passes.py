@@ -102,15 +102,18 @@ class EraseUsed(ModulePass):
                 product.erase(safe_erase=False)
 
 
+def _bad_verifier() -> None:
+    raise AttributeError("something is missing")
+
+
 class BreakVerifier(ModulePass):
-    """Give every function a type that its verifier doesn't expect."""
+    """Give every function a verifier that fails in an unexpected way."""
 
     name = "test-break-verifier"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.body.block.ops:
-            function.properties["function_type"] = i64
-            function.verify_ = lambda: function.function_type.inputs  # type: ignore[attr-defined]
+            function.verify_ = _bad_verifier  # type: ignore[method-assign]
 
 
 class Report(ModulePass):

@@ -80,7 +80,7 @@ tile.kernel @written_twice(%Y: memref<64xf32, #tile.space<gm>>) {
 // -----
 
 #l1 = #tile.space<l1>
-// CHECK: error: the vector unit works on UB, not on l1
+// CHECK: error: 'tile.kernel' op linalg.generic takes operands in l1, l1: the vector unit works on ub
 tile.kernel @other_memory(%Y: memref<64xf32, #tile.space<gm>>) {
   %x = tile.alloc {address = 0} : memref<64xf32, #l1>
   linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}

@@ -4,7 +4,8 @@
     a and b      a or b            if c:        if not c:         x += y       the statement is left out
     7            8                 True         False             return x     return None (where x is a call)
 
-Docstrings, annotations, assertions (`strict=True` among them), messages of errors, and the names that make IR readable are left alone.
+Docstrings, annotations, assertions (`strict=True` among them), messages of errors, and the names that make IR readable
+are left alone.
 """
 
 from __future__ import annotations

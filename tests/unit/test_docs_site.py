@@ -35,4 +35,6 @@ def test_every_pass_target_and_op_has_its_place(site: Path):
     assert [name for name in target_names() if f'id="{name}"' not in targets] == []
     for dialect in OWN_DIALECTS:
         page = (site / f"reference/{dialect}.html").read_text()
-        assert [op.name for op in dialect_factory(dialect)().operations if f"<code>{op.name}</code>" not in page] == []
+        assert [
+            op.name for op in dialect_factory(dialect)().operations if f"<code>{op.name}</code>" not in page
+        ] == []

@@ -2,7 +2,7 @@
 
     a < b        a <= b            n + 1        n - 1             max(a, b)    min(a, b)
     a and b      a or b            if c:        if not c:         x += y       the statement is left out
-    7            8                 True         False             return x     return None (where x is a call)
+    7            8                 True         False             for ...:     one iteration only
 
 Docstrings, annotations, assertions (`strict=True` among them), messages of errors, and the names that make IR readable
 are left alone.

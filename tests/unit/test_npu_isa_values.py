@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import ml_dtypes
@@ -395,7 +396,9 @@ def vector_steps(draw: st.DrawFn) -> Step:
 
 @st.composite
 def vector_instructions(draw: st.DrawFn) -> tuple[npu_isa.VectorInstruction, list[int]]:
-    shape = tuple(draw(st.lists(st.integers(1, 4), min_size=0, max_size=4)))
+    # At most 48 elements, 8 bytes apart, and up to 12 bytes in front of them fit a region.
+    shapes = st.lists(st.integers(1, 4), min_size=0, max_size=4).filter(lambda shape: math.prod(shape) <= 48)
+    shape = tuple(draw(shapes))
     type_ = draw(st.sampled_from([f32, f16]))
     size = np.dtype(TYPES[type_]).itemsize
 

@@ -101,7 +101,7 @@ def _fold_expansion(expand: tensor.ExpandShapeOp, kept: list[int], user: Operati
     if is_contraction(user):
         remove_loops(parts, _one_sided_loops(parts))
         _collapse_operands(builder, parts)
-    if _all_loops_known(parts):
+    if _loops_agree(parts):
         replace(parts, builder.ops)
 
 
@@ -116,10 +116,17 @@ def _one_sided_loops(parts: Generic) -> list[int]:
     ]
 
 
-def _all_loops_known(parts: Generic) -> bool:
-    """Whether every loop is still the plain index of some operand dim."""
-    known = {e.position for exprs in parts.maps for e in exprs if isinstance(e, AffineDimExpr)}
-    return len(known) == parts.num_dims
+def _loops_agree(parts: Generic) -> bool:
+    """Whether every loop is the plain index of some operand dim, and of dims of one size only.
+
+    (A window with one place reads a part of its operand; without the loop over places it would seem to read all.)
+    """
+    sizes: dict[int, int] = {}
+    for value, exprs in zip((*parts.inputs, parts.init), parts.maps, strict=True):
+        for size, expr in zip(shape_of(value), exprs, strict=True):
+            if isinstance(expr, AffineDimExpr) and sizes.setdefault(expr.position, size) != size:
+                return False
+    return len(sizes) == parts.num_dims
 
 
 def _hoist_collapses(module: Operation) -> None:
@@ -176,6 +183,8 @@ def _drop_result_dims(
     parts.init = init
     parts.maps[-1] = [parts.result_exprs[position] for position in kept]
     remove_loops(parts, loops)
+    if not _loops_agree(parts):
+        return []
     made = _collapse_operands(builder, parts)
     new = replace(parts, builder.ops)
     for collapse in collapses:

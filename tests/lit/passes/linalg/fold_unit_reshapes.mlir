@@ -69,3 +69,23 @@ func.func @row(%x: tensor<1x8xf32>, %w: tensor<8x4xf32>) -> tensor<4xf32> {
   %c = tensor.collapse_shape %p [[0, 1]] : tensor<1x4xf32> into tensor<4xf32>
   func.return %c : tensor<4xf32>
 }
+
+// A window of 2 that has one place in 3 elements keeps the loop over places: without it, it would read all 3.
+// CHECK-LABEL: func.func @one_place(
+// CHECK:         linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (((d0 * 2) + d1))>, affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0)>]
+// CHECK:         tensor.collapse_shape
+func.func @one_place(%x: tensor<3xf32>) -> tensor<f32> {
+  %low = arith.constant 0xff800000 : f32
+  %window = tensor.empty() : tensor<2xf32>
+  %e = tensor.empty() : tensor<1xf32>
+  %f = linalg.fill ins(%low : f32) outs(%e : tensor<1xf32>) -> tensor<1xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(o, k) -> (o * 2 + k)>, affine_map<(o, k) -> (k)>,
+                                        affine_map<(o, k) -> (o)>], iterator_types = ["parallel", "reduction"]}
+      ins(%x, %window : tensor<3xf32>, tensor<2xf32>) outs(%f : tensor<1xf32>) {
+  ^bb0(%a: f32, %w: f32, %c: f32):
+    %m = arith.maximumf %a, %c : f32
+    linalg.yield %m : f32
+  } -> tensor<1xf32>
+  %z = tensor.collapse_shape %y [] : tensor<1xf32> into tensor<f32>
+  func.return %z : tensor<f32>
+}

@@ -60,6 +60,8 @@ def check(model: onnx.ModelProto, arrays: dict[str, np.ndarray]) -> None:
     module.verify()
     (actual,) = run_function(module, "main", list(arrays.values()))
     assert actual.shape == expected.shape
+    # The maximum of a window that lies in the padding alone is -inf here, the least finite number in onnxruntime.
+    actual = np.maximum(actual, np.finfo(np.float32).min)
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
 
 

@@ -26,9 +26,6 @@ BLOCK = 32
 MAX_DIMS = 4
 """The most dims that an instruction iterates over."""
 
-MAX_IM2COL_DIMS = 6
-"""The most dims of a load to L0: image, height and width of the result; height, width and channels of the window."""
-
 IM2COL_DIMS = 6
 """The most dims of a load to L0: image, row and column of the output; channel, row and column of the window."""
 

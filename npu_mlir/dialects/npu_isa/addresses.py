@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
+    BaseAttr,
     IRDLOperation,
+    VarConstraint,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -19,7 +23,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from npu_mlir.dialects.npu_isa.base import AddrType, integer
-from npu_mlir.dialects.npu_isa.syntax import parse_operand
+from npu_mlir.dialects.syntax import parse_operand
 from npu_mlir.dialects.tile import Space, SpaceAttr
 
 
@@ -98,35 +102,17 @@ class SlotOp(IRDLOperation):
     """
 
     name = "npu_isa.slot"
-    buffer = operand_def(AddrType)
+    _T: ClassVar = VarConstraint("T", BaseAttr(AddrType))
+    buffer = operand_def(_T)
     index = operand_def(IndexType)
-    result = result_def(AddrType)
+    result = result_def(_T)
     traits = traits_def(Pure())
+    assembly_format = "$buffer `[` $index `]` attr-dict `:` type($buffer)"
 
     def __init__(self, buffer: SSAValue, index: SSAValue):
         super().__init__(operands=[buffer, index], result_types=[buffer.type])
 
-    @classmethod
-    def parse(cls, parser: Parser) -> SlotOp:
-        buffer = parser.parse_unresolved_operand()
-        with parser.in_square_brackets():
-            index = parse_operand(parser, IndexType())
-        attributes = parser.parse_optional_attr_dict()
-        op = cls(parser.resolve_operand(buffer, _parse_type(parser)), index)
-        op.attributes |= attributes
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.buffer)
-        with printer.in_square_brackets():
-            printer.print_ssa_value(self.index)
-        printer.print_op_attributes(self.attributes)
-        _print_type(printer, self.result.type)
-
     def verify_(self) -> None:
-        if self.result.type != self.buffer.type:
-            raise VerifyException("npu_isa.slot has the type of its buffer")
         if not isinstance(self.buffer.owner, BufferOp):
             raise VerifyException("npu_isa.slot takes the result of an npu_isa.buffer")
 

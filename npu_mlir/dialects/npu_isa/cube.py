@@ -29,7 +29,8 @@ from npu_mlir.dialects.npu_isa.base import (
     integer,
     round_up,
 )
-from npu_mlir.dialects.npu_isa.syntax import parse_address, parse_operand, print_types
+from npu_mlir.dialects.npu_isa.syntax import parse_address, print_types
+from npu_mlir.dialects.syntax import parse_operand
 from npu_mlir.dialects.tile import Space, element_bytes
 
 

@@ -42,16 +42,14 @@ from npu_mlir.dialects.npu_isa.base import (
 )
 from npu_mlir.dialects.npu_isa.syntax import (
     parse_address,
-    parse_indices,
-    parse_map,
     parse_over,
     parse_strides,
     print_indexed,
-    print_map,
     print_over,
     print_strided,
     print_types,
 )
+from npu_mlir.dialects.syntax import parse_indices, parse_map, print_map
 from npu_mlir.dialects.tile import Space, check_map, element_bytes, space_of
 
 

@@ -10,7 +10,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from npu_mlir.dialects.npu_isa.base import Pipe, integer
-from npu_mlir.dialects.npu_isa.syntax import parse_operand
+from npu_mlir.dialects.syntax import parse_operand
 
 
 class FlagInstruction(IRDLOperation):

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from xdsl.dialects.builtin import AffineMapAttr, DenseArrayBase, IndexType
+from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import Attribute, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from npu_mlir.dialects.npu_isa.base import AddrType, ints
+from npu_mlir.dialects.syntax import parse_operand, print_indices
 from npu_mlir.dialects.tile import Space, SpaceAttr
 
 ADDRESS: dict[Space, AddrType] = {space: AddrType(SpaceAttr(space)) for space in Space}
 """The address type of each space."""
-
-
-def parse_operand(parser: Parser, type_: Attribute) -> SSAValue:
-    """An operand whose type the instruction implies."""
-    return parser.resolve_operand(parser.parse_unresolved_operand(), type_)
 
 
 def parse_address(parser: Parser, space: Space) -> SSAValue:
@@ -35,22 +31,6 @@ def parse_over(parser: Parser) -> list[int]:
     """`over [16, 64]`: the iteration space."""
     parser.parse_keyword("over")
     return parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, parser.parse_integer)
-
-
-def parse_indices(parser: Parser) -> list[SSAValue]:
-    """`[%i, %j]`: indices of a GM operand."""
-    return parser.parse_comma_separated_list(
-        Parser.Delimiter.SQUARE, lambda: parse_operand(parser, IndexType())
-    )
-
-
-def parse_map(parser: Parser) -> AffineMapAttr:
-    """`map affine_map<...>`."""
-    parser.parse_keyword("map")
-    attr = parser.parse_attribute()
-    if not isinstance(attr, AffineMapAttr):
-        parser.raise_error("expected an affine map")
-    return attr
 
 
 def parse_types(parser: Parser) -> list[Attribute]:
@@ -73,14 +53,7 @@ def print_over(printer: Printer, shape: DenseArrayBase) -> None:
 def print_indexed(printer: Printer, value: SSAValue, indices: Sequence[SSAValue]) -> None:
     """A GM operand and its indices."""
     printer.print_ssa_value(value)
-    with printer.in_square_brackets():
-        printer.print_list(indices, printer.print_ssa_value)
-
-
-def print_map(printer: Printer, map_: AffineMapAttr) -> None:
-    """The map of a GM operand."""
-    printer.print_string(" map ")
-    printer.print_attribute(map_)
+    print_indices(printer, indices)
 
 
 def print_types(printer: Printer, types: Iterable[Attribute]) -> None:

@@ -10,18 +10,8 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from npu_mlir.dialects.tile.ops import (
-    LOADS,
-    STORES,
-    AllocOp,
-    KernelOp,
-    LaunchOp,
-    LoadOp,
-    ReturnOp,
-    SlotOp,
-    StoreOp,
-    check_map,
-)
+from npu_mlir.dialects.tile.buffers import AllocOp, SlotOp
+from npu_mlir.dialects.tile.kernels import KernelOp, LaunchOp, ReturnOp
 from npu_mlir.dialects.tile.schedule import ScheduleAttr
 from npu_mlir.dialects.tile.spaces import (
     ROW_ALIGNMENT,
@@ -36,6 +26,7 @@ from npu_mlir.dialects.tile.spaces import (
     tile_bytes,
     tile_strides,
 )
+from npu_mlir.dialects.tile.transfers import LOADS, STORES, LoadOp, StoreOp, check_map
 
 Tile = Dialect(
     "tile",

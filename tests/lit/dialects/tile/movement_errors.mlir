@@ -93,7 +93,7 @@ tile.kernel @slots(%x: memref<8xf32, #tile.space<gm>>) {
 
 // -----
 
-// CHECK: error: 'tile.slot' op tile.slot has the type of its buffer
+// CHECK: error: 'tile.slot' op result 'result' at position 0 does not verify
 tile.kernel @slot(%x: memref<8xf32, #tile.space<gm>>) {
   %a = tile.alloc {slots = 2} : memref<8xf32, #tile.space<ub>>
   %i = arith.constant 0 : index

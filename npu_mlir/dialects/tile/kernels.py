@@ -1,0 +1,202 @@
+"""Kernels and their launches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    StringAttr,
+    SymbolNameConstraint,
+    SymbolRefAttr,
+    TensorType,
+    i64,
+)
+from xdsl.ir import (
+    Attribute,
+    Region,
+    SSAValue,
+)
+from xdsl.irdl import (
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import (
+    IsolatedFromAbove,
+    IsTerminator,
+    Pure,
+    SymbolOpInterface,
+    SymbolTable,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from npu_mlir.dialects.tile.computation import check_computation
+from npu_mlir.dialects.tile.schedule import ScheduleAttr
+from npu_mlir.dialects.tile.spaces import Space, TileType, space_of
+
+
+@irdl_op_definition
+class ReturnOp(IRDLOperation):
+    """Ends a kernel.
+
+    Example:
+
+    ```mlir
+    tile.return
+    ```
+    """
+
+    name = "tile.return"
+    traits = traits_def(IsTerminator())
+    assembly_format = "attr-dict"
+
+
+@irdl_op_definition
+class KernelOp(IRDLOperation):
+    """A program of the NPU core. Its arguments are the GM buffers of the launch: operands first, then results.
+
+    Example:
+
+    ```mlir
+    tile.kernel @copy(%a: memref<64xf32, #tile.space<gm>>, %b: memref<64xf32, #tile.space<gm>>) {
+      %t = tile.load %a[] map affine_map<(d0) -> (d0)>
+        : memref<64xf32, #tile.space<gm>> -> tensor<64xf32, #tile.space<ub>>
+      tile.store %t, %b[] map affine_map<(d0) -> (d0)>
+        : tensor<64xf32, #tile.space<ub>>, memref<64xf32, #tile.space<gm>>
+      tile.return
+    }
+    ```
+    """
+
+    name = "tile.kernel"
+    sym_name = prop_def(SymbolNameConstraint())
+    num_outputs = prop_def(IntegerAttr[IntegerType])
+    schedule = opt_prop_def(ScheduleAttr)
+    body = region_def("single_block")
+    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
+
+    def __init__(self, name: str, body: Region, num_outputs: int, schedule: ScheduleAttr | None = None):
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(name),
+                "num_outputs": IntegerAttr(num_outputs, i64),
+                "schedule": schedule,
+            },
+            regions=[body],
+        )
+
+    @property
+    def outputs(self) -> int:
+        """How many of the arguments, counted from the last, are results of the launch."""
+        return self.num_outputs.value.data
+
+    @classmethod
+    def parse(cls, parser: Parser) -> KernelOp:
+        name = parser.parse_symbol_name()
+        args = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_argument)
+        outputs = 1
+        if parser.parse_optional_keyword("outputs"):
+            outputs = parser.parse_integer()
+        schedule = None
+        if parser.parse_optional_keyword("schedule"):
+            attr = parser.parse_attribute()
+            if not isinstance(attr, ScheduleAttr):
+                parser.raise_error("expected a #tile.schedule attribute")
+            schedule = attr
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        body = parser.parse_region(args)
+        op = cls(name.data, body, outputs, schedule)
+        if attributes is not None:
+            op.attributes |= attributes.data
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        block = self.body.block
+        with printer.in_parens():
+            printer.print_list(block.args, printer.print_block_argument)
+        if self.outputs != 1:
+            printer.print_string(f" outputs {self.outputs}")
+        if self.schedule is not None:
+            printer.print_string(" schedule ")
+            printer.print_attribute(self.schedule)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+
+    def verify_(self) -> None:
+        args = self.body.block.args
+        for i, arg in enumerate(args):
+            if not isinstance(arg.type, MemRefType) or space_of(arg.type) is not Space.GM:
+                raise VerifyException(
+                    f"argument {i} of a kernel must be a memref in #tile.space<gm>, got {arg.type}"
+                )
+        if not 0 < self.outputs <= len(args):
+            raise VerifyException(f"{self.outputs} outputs, but the kernel has {len(args)} arguments")
+        last = self.body.block.last_op
+        if not isinstance(last, ReturnOp):
+            raise VerifyException("a kernel must end with tile.return")
+        check_computation(self)
+
+
+@irdl_op_definition
+class LaunchOp(IRDLOperation):
+    """Run a kernel on the core and wait for it. Its results are fresh GM tensors that the kernel writes.
+
+    `result_offsets` are the byte addresses of the results in the GM arena, once planned.
+
+    Example:
+
+    ```mlir
+    %y = tile.launch @copy(%x) : (tensor<64xf32>) -> tensor<64xf32>
+    ```
+    """
+
+    name = "tile.launch"
+    kernel = prop_def(SymbolRefAttr)
+    result_offsets = opt_prop_def(DenseArrayBase)
+    inputs = var_operand_def(TensorType)
+    results_ = var_result_def(TensorType)
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(Pure())
+    assembly_format = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $results_)"
+
+    def __init__(self, kernel: str, inputs: Sequence[SSAValue], result_types: Sequence[Attribute]):
+        super().__init__(
+            operands=[inputs], result_types=[result_types], properties={"kernel": SymbolRefAttr(kernel)}
+        )
+
+    def verify_(self) -> None:
+        name = self.kernel.string_value()
+        table = self.parent_op()
+        while table is not None and not table.has_trait(SymbolTable):
+            table = table.parent_op()
+        kernel = SymbolTable.lookup_symbol(table, self.kernel) if table is not None else None
+        if kernel is None:
+            return
+        if not isinstance(kernel, KernelOp):
+            raise VerifyException(f"'@{name}' is not a kernel")
+        expected = [_without_space(arg.type) for arg in kernel.body.block.args]
+        given = [_without_space(value.type) for value in (*self.operands, *self.results)]
+        if given != expected or len(self.results) != kernel.outputs:
+            raise VerifyException(f"operands and results are not those of the kernel '@{name}'")
+
+
+def _without_space(type_: Attribute) -> tuple[tuple[int, ...], Attribute]:
+    """Shape and element type of a tensor or memref."""
+    tile = cast("TileType", type_)
+    return tile.get_shape(), tile.get_element_type()

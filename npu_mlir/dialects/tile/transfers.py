@@ -1,0 +1,249 @@
+"""Transfers of tiles between memory spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    TensorType,
+    UnitAttr,
+)
+from xdsl.ir import (
+    Attribute,
+    SSAValue,
+)
+from xdsl.ir.affine import AffineMap
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    opt_result_def,
+    prop_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from npu_mlir.dialects.syntax import parse_indices, parse_map, print_indices, print_map
+from npu_mlir.dialects.tile.spaces import Space, TileType, space_of
+
+LOADS: frozenset[tuple[Space, Space]] = frozenset(
+    {
+        (Space.GM, Space.L1),
+        (Space.GM, Space.UB),
+        (Space.L1, Space.L0A),
+        (Space.L1, Space.L0B),
+        (Space.L0C, Space.UB),
+        (Space.UB, Space.L1),
+        (Space.UB, Space.UB),
+    }
+)
+"""The (source, destination) pairs that `tile.load` accepts."""
+
+STORES: frozenset[Space] = frozenset({Space.UB, Space.L0C})
+"""The spaces from which `tile.store` writes to GM."""
+
+
+def check_map(map_: AffineMap, indices: int, tile_rank: int, memory_rank: int, what: str) -> None:
+    """Raise unless the map takes (indices, tile dims) to the coordinates of the other side."""
+    if map_.num_dims != indices + tile_rank or map_.num_symbols:
+        raise VerifyException(
+            f"{what}: the map must take {indices} loop indices and {tile_rank} tile dimensions, "
+            f"it takes {map_.num_dims}"
+        )
+    if len(map_.results) != memory_rank:
+        raise VerifyException(
+            f"{what}: the map gives {len(map_.results)} coordinates, the memory has rank {memory_rank}"
+        )
+
+
+@irdl_op_definition
+class LoadOp(IRDLOperation):
+    """Bring a tile to another space: element `d` of the tile is `source[map(indices, d)]`, or `pad` outside the source.
+
+    A load from L0C may cast to the element type of the tile, after setting negative values to zero with `relu`.
+
+    On tensors it has a result, on memrefs a destination. Between GM and a tile of unplaced type (no encoding) it stands
+    for the whole operand before tiling.
+
+    Example:
+
+    ```mlir
+    %t = tile.load %a[%i] map affine_map<(i0, d0, d1) -> (i0 + d0, d1)> pad 0.0 : f32
+      : memref<60x64xf32, #tile.space<gm>> -> tensor<16x64xf32, #tile.space<ub>>
+    ```
+    """
+
+    name = "tile.load"
+    source = operand_def(TensorType | MemRefType)
+    indices = var_operand_def(IndexType)
+    dest = opt_operand_def(MemRefType)
+    map = prop_def(AffineMapAttr)
+    pad = opt_prop_def(FloatAttr | IntegerAttr)
+    relu = opt_prop_def(UnitAttr)
+    result = opt_result_def(TensorType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def()
+
+    def __init__(
+        self,
+        source: SSAValue,
+        indices: Sequence[SSAValue],
+        map_: AffineMap | AffineMapAttr,
+        result_type: Attribute | None = None,
+        dest: SSAValue | None = None,
+        pad: Attribute | None = None,
+        relu: bool = False,
+    ):
+        super().__init__(
+            operands=[source, indices, dest],
+            properties={
+                "map": map_ if isinstance(map_, AffineMapAttr) else AffineMapAttr(map_),
+                "pad": pad,
+                "relu": UnitAttr() if relu else None,
+            },
+            result_types=[result_type],
+        )
+
+    @property
+    def tile_type(self) -> TileType:
+        """The type of the tile that is filled."""
+        tile = self.result if self.result is not None else self.dest
+        assert tile is not None
+        return cast("TileType", tile.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> LoadOp:
+        source = parser.parse_unresolved_operand()
+        indices = parse_indices(parser)
+        dest = None
+        if parser.parse_optional_keyword("into"):
+            dest = parser.parse_unresolved_operand()
+        map_ = parse_map(parser)
+        pad = parser.parse_attribute() if parser.parse_optional_keyword("pad") else None
+        relu = parser.parse_optional_keyword("relu") is not None
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        source_value = parser.resolve_operand(source, parser.parse_type())
+        if dest is None:
+            parser.parse_punctuation("->")
+            op = cls(source_value, indices, map_, parser.parse_type(), None, pad, relu)
+        else:
+            parser.parse_punctuation(",")
+            tile = parser.resolve_operand(dest, parser.parse_type())
+            op = cls(source_value, indices, map_, None, tile, pad, relu)
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        print_indices(printer, self.indices)
+        if self.dest is not None:
+            printer.print_string(" into ")
+            printer.print_ssa_value(self.dest)
+        print_map(printer, self.map)
+        if self.pad is not None:
+            printer.print_string(" pad ")
+            printer.print_attribute(self.pad)
+        if self.relu is not None:
+            printer.print_string(" relu")
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.source.type)
+        printer.print_string(" -> " if self.dest is None else ", ")
+        printer.print_attribute(self.tile_type)
+
+    def verify_(self) -> None:
+        if (self.dest is None) == (self.result is None):
+            raise VerifyException("tile.load has either a result (on tensors) or a destination (on memrefs)")
+        source = cast("TileType", self.source.type)
+        tile = self.tile_type
+        from_l0c = space_of(source) is Space.L0C
+        if self.relu is not None and not from_l0c:
+            raise VerifyException("only a load from L0C can set negative values to zero")
+        if source.get_element_type() != tile.get_element_type() and not from_l0c:
+            raise VerifyException(f"tile.load keeps the element type, got {source} and {tile}")
+        check_map(self.map.data, len(self.indices), len(tile.get_shape()), len(source.get_shape()), self.name)
+        if (
+            (src := space_of(source)) is not None
+            and (dst := space_of(tile)) is not None
+            and (src, dst) not in LOADS
+        ):
+            raise VerifyException(f"there is no path from {src} to {dst}")
+
+
+@irdl_op_definition
+class StoreOp(IRDLOperation):
+    """Write a tile to GM: `dest[map(indices, d)] = tile[d]` for every `d` whose target lies inside `dest`.
+
+    Example:
+
+    ```mlir
+    tile.store %t, %b[%i] map affine_map<(i0, d0, d1) -> (i0 + d0, d1)>
+      : tensor<16x64xf32, #tile.space<ub>>, memref<60x64xf32, #tile.space<gm>>
+    ```
+    """
+
+    name = "tile.store"
+    value = operand_def(TensorType | MemRefType)
+    dest = operand_def(MemRefType)
+    indices = var_operand_def(IndexType)
+    map = prop_def(AffineMapAttr)
+
+    def __init__(
+        self, value: SSAValue, dest: SSAValue, indices: Sequence[SSAValue], map_: AffineMap | AffineMapAttr
+    ):
+        super().__init__(
+            operands=[value, dest, indices],
+            properties={"map": map_ if isinstance(map_, AffineMapAttr) else AffineMapAttr(map_)},
+        )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> StoreOp:
+        value = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        dest = parser.parse_unresolved_operand()
+        indices = parse_indices(parser)
+        map_ = parse_map(parser)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        value_ = parser.resolve_operand(value, parser.parse_type())
+        parser.parse_punctuation(",")
+        op = cls(value_, parser.resolve_operand(dest, parser.parse_type()), indices, map_)
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.value)
+        printer.print_string(", ")
+        printer.print_ssa_value(self.dest)
+        print_indices(printer, self.indices)
+        print_map(printer, self.map)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.value.type)
+        printer.print_string(", ")
+        printer.print_attribute(self.dest.type)
+
+    def verify_(self) -> None:
+        tile, dest = cast("TileType", self.value.type), cast("TileType", self.dest.type)
+        if tile.get_element_type() != dest.get_element_type() and space_of(tile) is not Space.L0C:
+            raise VerifyException(f"tile.store keeps the element type, got {tile} and {dest}")
+        check_map(self.map.data, len(self.indices), len(tile.get_shape()), len(dest.get_shape()), self.name)
+        if space_of(dest) is not Space.GM:
+            raise VerifyException(f"tile.store writes to GM, got {dest}")
+        if (space := space_of(tile)) is not None and space not in STORES:
+            raise VerifyException(f"there is no path from {space} to gm")

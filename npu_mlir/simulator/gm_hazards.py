@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from npu_mlir.diagnostics import Note
+from npu_mlir.diagnostics import Note, UserError
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.interpreters.dtypes import static_shape
 from npu_mlir.simulator.errors import SimulationError, describe
@@ -65,6 +65,11 @@ class GmMemory:
     def instruction(self, op: npu_isa.Instruction) -> GmCheck | None:
         """What to call with the entry's number and the operands, None if there is nothing to check."""
         if not isinstance(op, npu_isa.GmLoad | npu_isa.GmStore):
+            if any(access.extent is None for access in op.accesses()):
+                raise UserError(
+                    f"'{op.name}' works on GM; to be checked it has to be derived from GmLoad or GmStore",
+                    loc=op,
+                )
             return None
         result = self.results.get(_gm_operand(op))
         box = self.boxes[op] = GmBox(op)

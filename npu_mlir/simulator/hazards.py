@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import NoReturn
 
 import numpy as np
@@ -24,9 +25,9 @@ from xdsl.ir import Operation, SSAValue
 
 from npu_mlir.diagnostics import Note
 from npu_mlir.dialects import npu_isa, tile
-from npu_mlir.dialects.npu_isa import Extent
+from npu_mlir.dialects.npu_isa import Elements, Extent
 from npu_mlir.dialects.npu_isa.base import ints
-from npu_mlir.dialects.tile import Space, element_bytes
+from npu_mlir.dialects.tile import Space
 from npu_mlir.simulator.errors import SimulationError, describe
 from npu_mlir.simulator.extents import overlap
 from npu_mlir.simulator.gm_hazards import GmMemory
@@ -63,7 +64,8 @@ class Access:
 
 @dataclass
 class Operand:
-    """An on-chip operand: where its address and the start of its slot stand among the arguments of a check."""
+    """An on-chip operand: where its address and the start of its slot stand among the arguments of a check; its
+    elements, if its instruction works element by element."""
 
     op: npu_isa.Instruction
     address: int
@@ -71,6 +73,7 @@ class Operand:
     buffer: npu_isa.BufferOp
     write: bool
     extent: Extent
+    elements: Elements | None
     accesses: dict[int, Access]
 
 
@@ -142,14 +145,16 @@ class Hazards:
             if base is not None:
                 base_position[i] = len(op.operands) + len(base_position)
         result: list[Operand] = []
-        for access in op.accesses(self.target.cube_m):
+        accesses = op.accesses(self.target.cube_m)
+        for access, elements in zip(accesses, op.elements() or repeat(None, len(accesses)), strict=True):
             if access.extent is None:
                 continue
             i = position[access.operand]
             base = bases[i]
             assert base is not None
             buffer = _buffer_of(base)
-            result.append(Operand(op, i, base_position[i], buffer, access.write, access.extent, {}))
+            operand = Operand(op, i, base_position[i], buffer, access.write, access.extent, elements, {})
+            result.append(operand)
         return result
 
     def _first(self, operand: Operand, args: Sequence[int]) -> Access:
@@ -186,9 +191,9 @@ class Hazards:
             elements = access.slot.elements(access.address, ints(op.shape), ints(op.strides), size)
             if self.gm.stores_all_of(op, args, elements):
                 return
-        if not _hands_on(op):
+        blocks = [block for o in (*reads, *writes) if (block := _elements(o, args)) is not None]
+        if not blocks:
             _unwritten(unwritten[0], args)
-        blocks = [_elements(o, args) for o in (*reads, *writes)]
         target = writes[0].accesses[args[writes[0].address]]
         if not spread(blocks[-1], blocks[:-1]):
             target.slot.version += 1
@@ -274,24 +279,12 @@ def _buffer_of(base: SSAValue) -> npu_isa.BufferOp:
     return owner
 
 
-_HANDS_ON = (npu_isa.VUnaryOp, npu_isa.VBinaryOp, npu_isa.VCmpOp, npu_isa.VSelectOp, npu_isa.VCastOp)
-
-
-def _hands_on(op: npu_isa.Instruction) -> bool:
-    return isinstance(op, (*_HANDS_ON, npu_isa.FixpipeUbOp))
-
-
-def _elements(operand: Operand, args: Sequence[int]) -> np.ndarray:
-    """The state of the bytes of each element of an operand, over the iteration space of its instruction."""
-    op, access = operand.op, operand.accesses[args[operand.address]]
-    if isinstance(op, npu_isa.FixpipeUbOp):
-        strides = ints(op.dest_strides if operand.write else op.source_strides)
-        size = element_bytes(op.dest_element if operand.write else op.element)
-        return access.slot.elements(access.address, ints(op.shape), strides, size)
-    assert isinstance(op, npu_isa.VectorInstruction)
-    number = operand.address
-    size = element_bytes(op.types.data[number])
-    return access.slot.elements(access.address, ints(op.shape), op.operand_strides[number], size)
+def _elements(operand: Operand, args: Sequence[int]) -> np.ndarray | None:
+    """The state of the bytes of each element of an operand, if its instruction works element by element."""
+    if operand.elements is None:
+        return None
+    access, elements = operand.accesses[args[operand.address]], operand.elements
+    return access.slot.elements(access.address, elements.shape, elements.strides, elements.size)
 
 
 def _race(first: Access, second: Access) -> NoReturn:

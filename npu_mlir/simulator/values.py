@@ -6,25 +6,28 @@ of 16 bits are widened when they are loaded.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 
+from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.tile import Space
 from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.dtypes import numpy_dtype
-from npu_mlir.interpreters.npu_isa import accumulator_type
+from npu_mlir.interpreters.framework import Interpreter
+from npu_mlir.interpreters.npu_isa import accumulator_type, use_core
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.npu_isa.functions import compute_type
 from npu_mlir.simulator.gm_box import GmBox
 from npu_mlir.simulator.thunks import Run, Thunk, cached
-from npu_mlir.simulator.vector_values import vector
+from npu_mlir.simulator.vector_values import VECTOR_INSTRUCTIONS, vector
 
 
 class L0:
@@ -58,30 +61,63 @@ class Decoder:
     def __init__(self, core: Core):
         self.core = core
         self.l0 = L0(core)
+        self._interpreter: Interpreter | None = None
 
     def decode(self, op: npu_isa.Instruction) -> Run:
         """The function that executes `op`. Its arguments are the operands in their order."""
-        match op:
-            case npu_isa.GmLoad():
-                return _gm_load(self.core, op)
-            case npu_isa.GmStore():
-                return _gm_store(self.core, op)
-            case npu_isa.FixpipeUbOp():
-                return _fixpipe_ub(self.core, op)
-            case npu_isa.L0Load():
-                return _l0_load(self.core, self.l0, op)
-            case npu_isa.MmadOp():
-                return _mmad(self.core, self.l0, op)
-            case npu_isa.VectorInstruction():
-                return vector(self.core, op)
-            case _:
-                raise TypeError(f"no decoded form of {op.name}")
+        make = _DECODED.get(type(op))
+        return self._interpreted(op) if make is None else make(self.core, self.l0, op)
+
+    def _interpreted(self, op: npu_isa.Instruction) -> Run:
+        """By the meaning that the interpreter has for the instruction: for those of plugins."""
+        for operand in op.operands:
+            if isinstance(operand.type, npu_isa.AddrType) and operand.type.space.data in (
+                Space.L0A,
+                Space.L0B,
+            ):
+                raise UserError(
+                    f"'{op.name}' works on {operand.type.space.data}, which its meaning alone does not reach",
+                    loc=op,
+                    notes=["give it a decoded form: npu_mlir.simulator.values.decoded"],
+                )
+        if self._interpreter is None:
+            self._interpreter = Interpreter(ModuleOp([]))
+            use_core(self._interpreter, self.core)
+        step = self._interpreter.step(op)
+
+        def run(*operands: Any) -> None:
+            step(operands)
+
+        return run
+
+
+Make = Callable[[Core, L0, Any], Run]
+_DECODED: dict[type[npu_isa.Instruction], Make] = {}
+
+
+def decoded(*instructions: type[npu_isa.Instruction]) -> Callable[[Make], Make]:
+    """Register the decorated function `(core, l0, op) -> run` as what decodes these instructions.
+
+    Those without one are executed by their meaning in the interpreter: as right, but slower.
+    """
+
+    def register(make: Make) -> Make:
+        _DECODED.update(dict.fromkeys(instructions, make))
+        return make
+
+    return register
+
+
+@decoded(*VECTOR_INSTRUCTIONS)
+def _vector(core: Core, l0: L0, op: npu_isa.VectorInstruction) -> Run:
+    return vector(core, op)
 
 
 # ---- GM --------------------------------------------------------------------------------------------------------------
 
 
-def _gm_load(core: Core, op: npu_isa.GmLoad) -> Run:
+@decoded(npu_isa.LoadL1Op, npu_isa.LoadUbOp)
+def _gm_load(core: Core, l0: L0, op: npu_isa.GmLoad) -> Run:
     box = GmBox(op)
     strides, space = ints(op.strides), op.SPACE
     pad = box.dtype.type(0 if op.pad is None else constant_value(op.pad))
@@ -105,7 +141,8 @@ def _gm_load(core: Core, op: npu_isa.GmLoad) -> Run:
     return run
 
 
-def _gm_store(core: Core, op: npu_isa.GmStore) -> Run:
+@decoded(npu_isa.StoreUbOp, npu_isa.FixpipeGmOp)
+def _gm_store(core: Core, l0: L0, op: npu_isa.GmStore) -> Run:
     box = GmBox(op)
     strides, space = ints(op.strides), op.SPACE
     dtype = accumulator_type(box.dtype) if space is Space.L0C else box.dtype
@@ -130,7 +167,8 @@ def _gm_store(core: Core, op: npu_isa.GmStore) -> Run:
 # ---- between on-chip memories ----------------------------------------------------------------------------------------
 
 
-def _fixpipe_ub(core: Core, op: npu_isa.FixpipeUbOp) -> Run:
+@decoded(npu_isa.FixpipeUbOp)
+def _fixpipe_ub(core: Core, l0: L0, op: npu_isa.FixpipeUbOp) -> Run:
     shape, dtype, result = ints(op.shape), numpy_dtype(op.element), numpy_dtype(op.dest_element)
     source_strides, dest_strides = ints(op.source_strides), ints(op.dest_strides)
 
@@ -144,6 +182,7 @@ def _fixpipe_ub(core: Core, op: npu_isa.FixpipeUbOp) -> Run:
     return cached(prepare)
 
 
+@decoded(npu_isa.LoadL0AOp, npu_isa.LoadL0BOp)
 def _l0_load(core: Core, l0: L0, op: npu_isa.L0Load) -> Run:
     shape, strides, dtype = ints(op.shape), ints(op.strides), numpy_dtype(op.element)
     rows, columns = op.matrix
@@ -176,6 +215,7 @@ def _split(matrix: np.ndarray, shape: Sequence[int], rows: int) -> np.ndarray:
 # ---- cube ------------------------------------------------------------------------------------------------------------
 
 
+@decoded(npu_isa.MmadOp)
 def _mmad(core: Core, l0: L0, op: npu_isa.MmadOp) -> Run:
     if op.bias is None:
         return _product(core, l0, op)

@@ -132,3 +132,6 @@ _VECTOR: dict[type[npu_isa.VectorInstruction], Callable[[Any, np.ndarray, list[n
     npu_isa.VReduceOp: _reduce,
     npu_isa.VDupOp: _duplicate,
 }
+
+VECTOR_INSTRUCTIONS = tuple(_VECTOR)
+"""The instructions that `vector` decodes."""

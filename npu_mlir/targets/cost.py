@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects.npu_isa import CubeWork, MoveWork, VectorWork, Work
 from npu_mlir.targets.target import Target
 
@@ -30,7 +31,8 @@ _costs: dict[type, CostFunction] = {}
 
 
 def cost(work_type: type) -> Callable[[CostFunction], CostFunction]:
-    """Register the decorated function `(work, target) -> Cost` for a kind of work that a plugin's instructions do."""
+    """Register the decorated function `(work, target) -> Cost` for a kind of work; kinds derived from it cost the same
+    unless they have a function of their own."""
 
     def register(function: CostFunction) -> CostFunction:
         _costs[work_type] = function
@@ -41,16 +43,24 @@ def cost(work_type: type) -> Callable[[CostFunction], CostFunction]:
 
 def cost_of(work: Work, target: Target) -> Cost:
     """The cost of a piece of work on one core of the target."""
-    if type(work) in _costs:
-        return _costs[type(work)](work, target)
-    if isinstance(work, MoveWork):
-        return _move(work, target)
-    if isinstance(work, CubeWork):
-        return Cost(target.latencies["mmad"] + cube_cycles(work, target), 0)
+    for kind in type(work).__mro__:
+        if kind in _costs:
+            return _costs[kind](work, target)
+    raise UserError(f"no cost is known for {type(work).__name__}: @cost({type(work).__name__}) gives it one")
+
+
+@cost(VectorWork)
+def _vector(work: VectorWork, target: Target) -> Cost:
     head, slope, tail = target.vector.get(work.kind, target.vector["default"])
     return Cost(slope * vector_repeats(work, target), tail, head)
 
 
+@cost(CubeWork)
+def _cube(work: CubeWork, target: Target) -> Cost:
+    return Cost(target.latencies["mmad"] + cube_cycles(work, target), 0)
+
+
+@cost(MoveWork)
 def _move(work: MoveWork, target: Target) -> Cost:
     through_gm = "gm" in work.path
     fixed = target.latencies["dma" if through_gm else "l0_load"]

@@ -68,7 +68,20 @@ class Access:
 
 
 @dataclass(frozen=True)
-class MoveWork:
+class Elements:
+    """The elements of an operand over the iteration space `shape`: their element strides, and the bytes of one."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    size: int
+
+
+class Work:
+    """What the cost of an instruction depends on; `npu_mlir.targets.cost` has the cost of each kind."""
+
+
+@dataclass(frozen=True)
+class MoveWork(Work):
     """`bytes` moved along `path` ("gm_l1", ...), every contiguous run rounded up to blocks of 32 B."""
 
     path: str
@@ -76,7 +89,7 @@ class MoveWork:
 
 
 @dataclass(frozen=True)
-class CubeWork:
+class CubeWork(Work):
     """A product of `m x k` and `k x n` elements of `element_bytes`; `f32` says that they are f32."""
 
     m: int
@@ -87,15 +100,12 @@ class CubeWork:
 
 
 @dataclass(frozen=True)
-class VectorWork:
+class VectorWork(Work):
     """`rows` contiguous rows of `row_bytes`; `kind` is the row of the target's table of vector costs."""
 
     kind: str
     rows: int
     row_bytes: int
-
-
-Work = MoveWork | CubeWork | VectorWork
 
 
 @irdl_attr_definition
@@ -128,6 +138,14 @@ class Instruction(IRDLOperation):
     def work(self) -> Work:
         """What the cost of the instruction depends on."""
         raise NotImplementedError
+
+    def elements(self) -> tuple[Elements, ...] | None:
+        """Where each element of the destination is made from those at its place in the sources, and from nothing
+        else: the elements of each access, in their order.
+
+        Such an instruction may run over padding that nothing wrote, as that stays padding; others may not (None).
+        """
+        return None
 
 
 def array(values: Iterable[int]) -> DenseArrayBase:

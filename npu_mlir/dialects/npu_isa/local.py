@@ -27,6 +27,7 @@ from npu_mlir.dialects.npu_isa.base import (
     IM2COL_DIMS,
     Access,
     AddrType,
+    Elements,
     Extent,
     Instruction,
     MoveWork,
@@ -113,6 +114,13 @@ class FixpipeUbOp(Instruction):
         return (
             Access(self.source, False, strided_extent(shape, ints(self.source_strides), source)),
             Access(self.dest, True, strided_extent(shape, ints(self.dest_strides), dest)),
+        )
+
+    def elements(self) -> tuple[Elements, ...]:
+        shape = ints(self.shape)
+        return (
+            Elements(shape, ints(self.source_strides), element_bytes(self.element)),
+            Elements(shape, ints(self.dest_strides), element_bytes(self.dest_element)),
         )
 
     def work(self) -> MoveWork:

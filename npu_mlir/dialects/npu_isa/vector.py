@@ -24,9 +24,11 @@ from npu_mlir.dialects.npu_isa.base import (
     BLOCK,
     Access,
     AddrType,
+    Elements,
     Instruction,
     Pipe,
     VectorWork,
+    Work,
     array,
     check_distinct,
     check_shape,
@@ -110,7 +112,17 @@ class VectorInstruction(Instruction):
             reads.append(Access(self.dest, False, dest))
         return (*reads, Access(self.dest, True, dest))
 
-    def work(self) -> VectorWork:
+    def elements(self) -> tuple[Elements, ...] | None:
+        if self.ACCUMULATES:
+            return None
+        shape = ints(self.shape)
+        dest, *sources = (
+            Elements(shape, strides, element_bytes(type_))
+            for strides, type_ in zip(self.operand_strides, self.types.data, strict=True)
+        )
+        return (*sources, dest)
+
+    def work(self) -> Work:
         """The widest operand decides; an innermost stride other than 0 and 1 takes a block per element."""
         dims, strides = collapse(ints(self.shape), *self.operand_strides)
         count = dims.pop() if dims else 1

@@ -26,16 +26,22 @@ from npu_mlir.interpreters.registry import Results, impl
 from npu_mlir.targets.target import get_target
 
 DEFAULT_TARGET = "ascend-910"
+_CORE = "npu_isa.core"
 
 
 def core_of(interp: Interpreter) -> Core:
     """The core that the interpreter runs kernels on."""
-    core = interp.state.get("npu_isa.core")
+    core = interp.state.get(_CORE)
     if core is None:
         name = interp.module.attributes.get("npu.target")
         core = Core(get_target(name.data if isinstance(name, StringAttr) else DEFAULT_TARGET))
-        interp.state["npu_isa.core"] = core
+        use_core(interp, core)
     return core
+
+
+def use_core(interp: Interpreter, core: Core) -> None:
+    """Run kernels on `core`."""
+    interp.state[_CORE] = core
 
 
 # ---- addresses -------------------------------------------------------------------------------------------------------
@@ -150,7 +156,7 @@ def mmad(interp: Interpreter, op: npu_isa.MmadOp, args: Results) -> Results:
 # ---- vector ----------------------------------------------------------------------------------------------------------
 
 
-def _operands(
+def vector_operands(
     interp: Interpreter, op: npu_isa.VectorInstruction, args: Results
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """The destination and the sources of a vector instruction, the immediate among them."""
@@ -168,65 +174,66 @@ def _immediate(attr: Attribute) -> np.ndarray:
     return np.array(constant_value(attr), numpy_dtype(attr.type))  # type: ignore[attr-defined]
 
 
-def _widened(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+def widened(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The elements in the type that they are computed in."""
     return [a.astype(compute_type(a.dtype)) for a in arrays]
 
 
 @impl("npu_isa.vunary")
 def vunary(interp: Interpreter, op: npu_isa.VUnaryOp, args: Results) -> Results:
-    dest, sources = _operands(interp, op, args)
+    dest, sources = vector_operands(interp, op, args)
     if op.kind.data == "copy":
         dest[...] = sources[0].copy()
     else:
-        dest[...] = UNARY[op.kind.data](*_widened(sources)).astype(dest.dtype)
+        dest[...] = UNARY[op.kind.data](*widened(sources)).astype(dest.dtype)
     return ()
 
 
 @impl("npu_isa.vbinary")
 def vbinary(interp: Interpreter, op: npu_isa.VBinaryOp, args: Results) -> Results:
-    dest, sources = _operands(interp, op, args)
-    dest[...] = BINARY[op.kind.data](*_widened(sources)).astype(dest.dtype)
+    dest, sources = vector_operands(interp, op, args)
+    dest[...] = BINARY[op.kind.data](*widened(sources)).astype(dest.dtype)
     return ()
 
 
 @impl("npu_isa.vcmp")
 def vcmp(interp: Interpreter, op: npu_isa.VCmpOp, args: Results) -> Results:
-    dest, sources = _operands(interp, op, args)
+    dest, sources = vector_operands(interp, op, args)
     dest[...] = COMPARE[op.kind.data](*sources)
     return ()
 
 
 @impl("npu_isa.vselect")
 def vselect(interp: Interpreter, op: npu_isa.VSelectOp, args: Results) -> Results:
-    dest, (mask, a, b) = _operands(interp, op, args)
+    dest, (mask, a, b) = vector_operands(interp, op, args)
     dest[...] = np.where(mask, a, b)
     return ()
 
 
 @impl("npu_isa.vcast")
 def vcast(interp: Interpreter, op: npu_isa.VCastOp, args: Results) -> Results:
-    dest, (source,) = _operands(interp, op, args)
+    dest, (source,) = vector_operands(interp, op, args)
     dest[...] = convert(np.ascontiguousarray(source), dest.dtype, op.kind.data == "ucast")
     return ()
 
 
 @impl("npu_isa.vdup")
 def vdup(interp: Interpreter, op: npu_isa.VDupOp, args: Results) -> Results:
-    dest, (value,) = _operands(interp, op, args)
+    dest, (value,) = vector_operands(interp, op, args)
     dest[...] = value
     return ()
 
 
 @impl("npu_isa.vreduce")
 def vreduce(interp: Interpreter, op: npu_isa.VReduceOp, args: Results) -> Results:
-    dest, (source,) = _operands(interp, op, args)
+    dest, (source,) = vector_operands(interp, op, args)
     _accumulate(dest, op, source.astype(compute_type(dest.dtype)), REDUCE[op.kind.data])
     return ()
 
 
 @impl("npu_isa.vmadd")
 def vmadd(interp: Interpreter, op: npu_isa.VMaddOp, args: Results) -> Results:
-    dest, (a, b) = _operands(interp, op, args)
+    dest, (a, b) = vector_operands(interp, op, args)
     wide = compute_type(dest.dtype)
     _accumulate(dest, op, a.astype(wide) * b.astype(wide), np.add)
     return ()

@@ -26,7 +26,7 @@ from npu_mlir.interpreters.npu_isa import DEFAULT_TARGET
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.numerics import quiet
 from npu_mlir.interpreters.registry import Results, Step
-from npu_mlir.simulator.attribution import Attribution, attribute, loc_of, site_texts
+from npu_mlir.simulator.attribution import Attribution, attribute, loc_of
 from npu_mlir.simulator.codegen import Generated, Mode, generate
 from npu_mlir.simulator.debugger import Debugger
 from npu_mlir.simulator.errors import SimulationError, describe
@@ -34,6 +34,7 @@ from npu_mlir.simulator.hazards import Hazards
 from npu_mlir.simulator.observer import Observer
 from npu_mlir.simulator.pipes import Clock
 from npu_mlir.simulator.recording import Recording
+from npu_mlir.simulator.sites import site_texts
 from npu_mlir.simulator.values import Decoder
 from npu_mlir.targets.cost import padded_macs
 from npu_mlir.targets.target import Target, get_target
@@ -309,7 +310,7 @@ class KernelProgram:
 
     def _explain(self, observer: Observer, now: int, recording: Recording | None) -> None:
         launch = self.host.target.latencies["launch"]
-        texts = site_texts(str(self.kernel))
+        texts = site_texts(self.kernel)
         self.stats.attribution = attribute(observer, now, launch, recording is not None, texts)
         self.stats.recording = recording
 

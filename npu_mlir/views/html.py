@@ -11,8 +11,10 @@ import base64
 import json
 import re
 from array import array
+from bisect import bisect
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +24,8 @@ from npu_mlir.dialects import tile
 from npu_mlir.files import write_atomically
 from npu_mlir.report import Report, peak_macs
 from npu_mlir.simulator import KernelStats, SimulationResult
-from npu_mlir.simulator.attribution import site_texts
 from npu_mlir.simulator.pipes import EXECUTING
+from npu_mlir.simulator.sites import site_lines
 from npu_mlir.targets.target import get_target
 from npu_mlir.views.memory_map import memory_map
 
@@ -63,7 +65,7 @@ def page_data(
     kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, tile.KernelOp)}
     rows = {row.name: row for row in report.kernels}
     texts = {name: _level(text) for name, text in levels.items()}
-    lines = _site_lines(texts["isa"]["lines"]) if "isa" in texts else {}
+    lines = _site_lines(texts["isa"]["lines"], module) if "isa" in texts else {}
     summary = asdict(report)
     del summary["kernels"], summary["launches"]
     return {
@@ -141,13 +143,13 @@ def _level(text: str) -> Json:
     return {"lines": lines, "locs": locs, "names": list(names)}
 
 
-def _site_lines(lines: list[str]) -> dict[str, list[int]]:
+def _site_lines(lines: list[str], module: ModuleOp) -> dict[str, list[int]]:
     """For each kernel, the lines of its instructions, flags and barriers."""
-    result: dict[str, list[int]] = {}
-    own: list[int] = []
-    for number, line in enumerate(lines):
-        if starts := _KERNEL.match(line):
-            own = result[starts.group(1).strip('"')] = []
-        elif site_texts(line):
-            own.append(number)
-    return result
+    starts = [
+        (i, match.group(1).strip('"')) for i, line in enumerate(lines) if (match := _KERNEL.match(line))
+    ]
+    sites = site_lines(lines, module)
+    return {
+        name: sites[bisect(sites, begin) : bisect(sites, end)]
+        for (begin, name), (end, _) in pairwise([*starts, (len(lines), "")])
+    }

@@ -8,7 +8,7 @@ A life of a slot begins with a write and ends with its last read before the slot
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
@@ -16,6 +16,7 @@ from xdsl.ir import SSAValue
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import AddrType, BufferOp, Instruction
 from npu_mlir.simulator.recording import Recording
+from npu_mlir.simulator.sites import sites_of
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,6 @@ class _Touch:
     buffer: int
     reads: bool
     writes: bool
-
-
-def sites_of(kernel: tile.KernelOp) -> Iterator[object]:
-    """The operations of a kernel that are sites of the observer, in their order."""
-    for op in kernel.walk():
-        if isinstance(op, Instruction | npu_isa.SetFlagOp | npu_isa.WaitFlagOp | npu_isa.BarrierOp):
-            yield op
 
 
 def memory_map(kernel: tile.KernelOp, recording: Recording) -> MemoryMap:

@@ -17,7 +17,8 @@ from npu_mlir.dialects.npu_isa import Instruction, MoveWork
 from npu_mlir.files import write_atomically
 from npu_mlir.simulator import KernelStats, Launch, SimulationResult
 from npu_mlir.simulator.pipes import EXECUTING
-from npu_mlir.views.memory_map import memory_map, sites_of, used_bytes
+from npu_mlir.simulator.sites import sites_of
+from npu_mlir.views.memory_map import memory_map, used_bytes
 
 HOST, CORE = 1, 2
 """The processes of the trace."""

@@ -11,6 +11,8 @@ from typing import NoReturn
 from npu_mlir import __version__
 from npu_mlir.diagnostics import UserError, closest, render
 
+PLUGIN_OPTION = "--load-pass-plugin"
+
 
 class ArgumentParser(argparse.ArgumentParser):
     """argparse with errors as `UserError` and a suggestion for a misspelt option."""
@@ -18,6 +20,12 @@ class ArgumentParser(argparse.ArgumentParser):
     def __init__(self, prog: str, description: str) -> None:
         super().__init__(prog=prog, description=description, allow_abbrev=False)
         self.add_argument("--version", action="version", version=f"{prog} (npu-mlir) {__version__}")
+        self.add_argument(
+            PLUGIN_OPTION,
+            action="append",
+            metavar="FILE.py",
+            help="passes, dialects, instructions and costs in a Python file",
+        )
         self.add_argument("--debug", action="store_true", help="show the Python traceback of an error")
 
     def error(self, message: str) -> NoReturn:
@@ -48,7 +56,7 @@ def run_tool(body: Callable[[list[str]], int], argv: Sequence[str] | None) -> in
     """Run a tool's `body` on its arguments: the exit status, after printing the error if there was one."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        return body(arguments)
+        return body(_take_plugins(arguments))
     except UserError as error:
         if "--debug" in arguments:
             raise
@@ -60,3 +68,25 @@ def run_tool(body: Callable[[list[str]], int], argv: Sequence[str] | None) -> in
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _take_plugins(arguments: list[str]) -> list[str]:
+    """Load the plugins that are asked for; the other arguments.
+
+    It comes before anything else is parsed: the passes of a plugin have flags.
+    """
+    rest: list[str] = []
+    remaining = iter(arguments)
+    for argument in remaining:
+        option, equals, path = argument.partition("=")
+        if option not in (PLUGIN_OPTION, PLUGIN_OPTION[1:]):
+            rest.append(argument)
+            continue
+        path = path if equals else next(remaining, "")
+        if not path:
+            raise UserError(f"{PLUGIN_OPTION} needs a file: {PLUGIN_OPTION} my_pass.py")
+
+        from npu_mlir.plugins import load_plugin_file
+
+        load_plugin_file(path)
+    return rest

@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING, cast
 
 from npu_mlir.actions import describe, limited, parse_counters
 from npu_mlir.diagnostics import SourceLocation, UserError, handling, register_source, render, warn
-from npu_mlir.passes import PASSES
 from npu_mlir.tools.common import run_tool
 from npu_mlir.tools.npu_opt_options import (
     OptParser,
     check_options,
     print_options,
     split_names,
-    split_pass_flags,
     wants_dumps,
 )
+from npu_mlir.tools.pass_flags import PassFlags, parse_with_pass_flags, passes_of
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -45,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    pass_flags, args = _parse(argv)
+    pass_flags, args = parse_with_pass_flags(OptParser, argv)
     if args.list_passes:
         return _list_passes()
     if args.show_dialects:
@@ -66,38 +65,16 @@ def _run(argv: list[str]) -> int:
             print(job.timing.report(args.mlir_timing_display), file=sys.stderr)
 
 
-def _parse(argv: list[str]) -> tuple[list[tuple[str, str]], argparse.Namespace]:
-    """The pass flags and the other options. Plugins are loaded first, since their passes have flags too; installed
-    ones only when an option is not known without them."""
-    if any(argument.startswith("--load-pass-plugin") for argument in argv):
-        from npu_mlir.plugins import take_plugin_options
-
-        argv = take_plugin_options(argv)
-    try:
-        return _parse_options(argv)
-    except UserError:
-        from npu_mlir.plugins import load_installed_plugins
-
-        if not load_installed_plugins():
-            raise
-    return _parse_options(argv)
-
-
-def _parse_options(argv: list[str]) -> tuple[list[tuple[str, str]], argparse.Namespace]:
-    pass_flags, rest = split_pass_flags(argv)
-    return pass_flags, OptParser().parse(rest, (f"--{name}" for name in PASSES))
-
-
-def _make_pipeline(args: argparse.Namespace, flags: list[tuple[str, str]]) -> Nest | None:
+def _make_pipeline(args: argparse.Namespace, flags: PassFlags) -> Nest | None:
     """The passes that the command line names, if it names any."""
     if args.pass_pipeline is None and not flags:
         return None
 
-    from npu_mlir.pass_pipeline import ROOT_ANCHOR, Nest, parse_pass, parse_pipeline
+    from npu_mlir.pass_pipeline import ROOT_ANCHOR, Nest, parse_pipeline
 
     if args.pass_pipeline is not None:
         return parse_pipeline(args.pass_pipeline, any_root=args.no_implicit_module)
-    return Nest(ROOT_ANCHOR, tuple(parse_pass(name, options, f"--{name}") for name, options in flags))
+    return Nest(ROOT_ANCHOR, tuple(passes_of(flags)))
 
 
 def _make_timing(args: argparse.Namespace) -> Timing | None:

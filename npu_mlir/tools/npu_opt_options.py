@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from npu_mlir.diagnostics import UserError, closest
 from npu_mlir.passes import PASSES, is_pass
 from npu_mlir.tools.common import ArgumentParser
+from npu_mlir.tools.pass_flags import PassFlags
 
 if TYPE_CHECKING:
     from npu_mlir.printing import PrintOptions
@@ -48,7 +49,6 @@ def _add_general(add: Add) -> None:
     add("--lower-to", metavar="LEVEL",
         help="run the default pipeline from the module's level to graph, linalg, tile, tile-memref or isa; "
         "passes that say where they belong can be added by their flags")  # fmt: skip
-    add("--load-pass-plugin", action="append", metavar="FILE.py", help="passes and dialects in a Python file")
     add("--split-input-file", nargs="?", const=SPLIT_MARKER, metavar="MARKER",
         help=f"process the parts between lines with the marker ({SPLIT_MARKER}) alone")  # fmt: skip
     add(
@@ -163,20 +163,7 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def split_pass_flags(argv: list[str]) -> tuple[list[tuple[str, str]], list[str]]:
-    """The pass flags in `argv` as (pass name, options), in their order, and all other arguments."""
-    flags: list[tuple[str, str]] = []
-    rest: list[str] = []
-    for argument in argv:
-        name, _, options = argument.lstrip("-").partition("=")
-        if argument.startswith("-") and name in PASSES:
-            flags.append((name, options))
-        else:
-            rest.append(argument)
-    return flags, rest
-
-
-def check_options(args: argparse.Namespace, pass_flags: list[tuple[str, str]]) -> None:
+def check_options(args: argparse.Namespace, pass_flags: PassFlags) -> None:
     """Options that exclude or need each other."""
     if args.pass_pipeline is not None and pass_flags:
         raise UserError(f"--pass-pipeline and --{pass_flags[0][0]} exclude each other")

@@ -170,7 +170,7 @@ def targets_page() -> str:
     for name in target_names():
         target = get_target(name)
         comment = [
-            line[1:].strip() for line in (TARGETS / f"{name}.toml").read_text().split("\n") if line[:1] == "#"
+            line[1:].strip() for line in Path(TARGETS[name]).read_text().split("\n") if line[:1] == "#"
         ]
         rows = [f"| `{key}` | {value_of(target, key)} | {source} |" for key, source in target.sources.items()]
         parts += [

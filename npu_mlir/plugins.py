@@ -31,6 +31,7 @@ from pathlib import Path
 from types import ModuleType
 
 from npu_mlir.diagnostics import SourceLocation, UserError, register_source
+from npu_mlir.registry import add_names
 
 GROUP = "npu_mlir.plugins"
 """The entry point group of installed plugins."""
@@ -52,24 +53,10 @@ class Plugin:
 
 def add_plugin(plugin: Plugin) -> None:
     """Make what the plugin brings known; a name that is taken is an error."""
-    from npu_mlir.dialects import DIALECTS
-    from npu_mlir.interpreters.registry import MEANINGS
-    from npu_mlir.passes import PASSES
-    from npu_mlir.targets.target import ADDED_TARGETS, target_names
-
-    _add("pass", plugin.passes, PASSES)
-    _add("dialect", plugin.dialects, DIALECTS)
-    MEANINGS.update(plugin.meanings)
-    taken = dict.fromkeys(target_names(), "")
-    _add("target", {name: str(path) for name, path in plugin.targets.items()}, taken)
-    ADDED_TARGETS.update({name: Path(path) for name, path in plugin.targets.items()})
-
-
-def _add(what: str, new: Mapping[str, str], registry: dict[str, str]) -> None:
-    for name, where in new.items():
-        if registry.get(name, where) != where:
-            raise UserError(f"a plugin brings the {what} '{name}', which exists already")
-        registry[name] = where
+    add_names("pass", plugin.passes)
+    add_names("dialect", plugin.dialects)
+    add_names("meaning", plugin.meanings)
+    add_names("target", {name: str(path) for name, path in plugin.targets.items()})
 
 
 @cache
@@ -148,23 +135,3 @@ def _import_error(path: str, file: Path, error: Exception) -> UserError:
     if not lines:
         return UserError(f"{path}: {message}")
     return UserError(message, loc=SourceLocation(path, lines[-1].lineno or 1, (lines[-1].colno or 0) + 1))
-
-
-def take_plugin_options(argv: list[str]) -> list[str]:
-    """Load the files named by `--load-pass-plugin` in a command line; returns the other arguments.
-
-    It comes before anything else is parsed: the passes of a plugin have flags.
-    """
-    flag, rest = "--load-pass-plugin", list[str]()
-    arguments = iter(argv)
-    for argument in arguments:
-        if argument == flag:
-            path = next(arguments, None)
-            if path is None:
-                raise UserError(f"{flag} needs a file: {flag} my_pass.py")
-            load_plugin_file(path)
-        elif argument.startswith(f"{flag}="):
-            load_plugin_file(argument.removeprefix(f"{flag}="))
-        else:
-            rest.append(argument)
-    return rest

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from npu_mlir.registry import table
+
 if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.ir import Dialect
@@ -21,7 +23,7 @@ OWN_DIALECTS: dict[str, str] = {
 }
 """Our dialects."""
 
-DIALECTS: dict[str, str] = OWN_DIALECTS | {
+_UPSTREAM: dict[str, str] = {
     "builtin": "xdsl.dialects.builtin:Builtin",
     "func": "xdsl.dialects.func:Func",
     "arith": "xdsl.dialects.arith:Arith",
@@ -32,7 +34,10 @@ DIALECTS: dict[str, str] = OWN_DIALECTS | {
     "memref": "xdsl.dialects.memref:MemRef",
     "affine": "xdsl.dialects.affine:Affine",
 }
-"""Every dialect that our tools accept."""
+"""Those that programs of ours are made of."""
+
+DIALECTS = table("dialect", OWN_DIALECTS | _UPSTREAM)
+"""Every dialect that our tools accept, those of plugins included."""
 
 
 def dialect_factory(name: str) -> Callable[[], Dialect]:

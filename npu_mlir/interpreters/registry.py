@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 from xdsl.dialects.builtin import IndexType, IntegerType
 
+from npu_mlir.registry import table
+
 if TYPE_CHECKING:
     from xdsl.ir import Operation
 
@@ -110,7 +112,7 @@ def find(op: Operation) -> tuple[Impl | None, Preparer | None]:
     return _impls.get(name), _preparers.get(name)
 
 
-MEANINGS: dict[str, str] = {}
+MEANINGS = table("meaning")
 """Modules with the meanings of dialects that plugins bring, by dialect."""
 
 

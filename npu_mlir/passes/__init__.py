@@ -9,10 +9,12 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from npu_mlir.registry import table
+
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
-PASSES: dict[str, str] = {
+_OWN: dict[str, str] = {
     # any level
     "canonicalize": "npu_mlir.passes.canonicalize:Canonicalize",
     "cse": "npu_mlir.passes.cse:CommonSubexpressionElimination",
@@ -47,7 +49,10 @@ PASSES: dict[str, str] = {
     "npu-isa-insert-sync": "npu_mlir.passes.npu_isa.insert_sync:InsertSync",
     "npu-isa-cleanup": "npu_mlir.passes.npu_isa.cleanup:Cleanup",
 }
-"""Every pass, by the name used in pipelines and flags."""
+"""Our passes, by the names used in pipelines and flags."""
+
+PASSES = table("pass", _OWN)
+"""Every pass, those of plugins included."""
 
 
 def is_pass(name: str) -> bool:

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from npu_mlir.diagnostics import UserError, closest
+from npu_mlir.registry import table
 
-TARGETS = Path(__file__).parent
+TARGETS = table("target", {file.stem: str(file) for file in Path(__file__).parent.glob("*.toml")})
+"""The files that describe the machines known by a name, those of plugins included."""
 
 
 @dataclass(frozen=True)
@@ -139,22 +141,16 @@ def get_target(name: str) -> Target:
     """The machine called `name`, or described by the TOML file at that path."""
     if name.endswith(".toml"):
         return read_target(Path(name))
-    if name not in target_names():
+    if name not in TARGETS:
         from npu_mlir.plugins import load_installed_plugins
 
         load_installed_plugins()
-    if name in ADDED_TARGETS:
-        return read_target(ADDED_TARGETS[name])
-    if name not in target_names():
+    if name not in TARGETS:
         hint = closest(name, target_names())
         raise UserError(f"unknown target '{name}'{hint}", notes=[f"known: {', '.join(target_names())}"])
-    return read_target(TARGETS / f"{name}.toml")
-
-
-ADDED_TARGETS: dict[str, Path] = {}
-"""The machines that plugins bring."""
+    return read_target(Path(TARGETS[name]))
 
 
 def target_names() -> list[str]:
     """The machines that are known by a name."""
-    return sorted({*ADDED_TARGETS, *(p.stem for p in TARGETS.glob("*.toml"))})
+    return sorted(TARGETS)

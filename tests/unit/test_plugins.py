@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects.npu_isa import VectorWork
+from npu_mlir.passes import PASSES
 from npu_mlir.plugins import Plugin, add_plugin
+from npu_mlir.registry import add_names, table
 from npu_mlir.targets import cost
 from npu_mlir.targets.target import TARGETS, get_target
 
@@ -70,7 +73,7 @@ class MyLowering(ModulePass):
         for twice in [o for o in op.walk() if isinstance(o, TwiceOp)]:
             replace(twice, insert_before(twice, AddOp(twice.value, twice.value)))
 """,
-    "my_package/my_npu.toml": (TARGETS / "toy.toml").read_text(),
+    "my_package/my_npu.toml": Path(TARGETS["toy"]).read_text(),
 }
 MODULE = """
 builtin.module attributes {npu.target = "my-npu"} {
@@ -123,8 +126,15 @@ def test_a_package_that_cannot_be_imported_is_named(package: Path):
 
 
 def test_a_name_that_is_taken():
-    with pytest.raises(Exception, match="a plugin brings the pass 'cse', which exists already"):
+    assert "cse" in PASSES
+    with pytest.raises(UserError, match="a plugin brings the pass 'cse', which exists already"):
         add_plugin(Plugin(passes={"cse": "somewhere:Else"}))
+
+
+def test_a_name_of_ours_that_a_plugin_took_before():
+    add_names("test", {"here": "one:Thing"})
+    with pytest.raises(UserError, match="a plugin brings the test 'here', which exists already"):
+        table("test", {"here": "another:Thing"})
 
 
 def test_a_kind_of_work_with_its_cost(monkeypatch: pytest.MonkeyPatch):

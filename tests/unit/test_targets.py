@@ -78,7 +78,7 @@ def test_unknown_name():
     ],
 )
 def test_malformed_descriptions(tmp_path: Path, change: tuple[str, str], message: str):
-    text = (TARGETS / "ascend-910.toml").read_text()
+    text = Path(TARGETS["ascend-910"]).read_text()
     assert change[0] in text
     path = tmp_path / "x.toml"
     path.write_text(text.replace(*change, 1))

@@ -7,8 +7,8 @@ result = program.simulate({"x": x})        # outputs, cycles, one entry per kern
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +20,14 @@ from xdsl.dialects.func import FuncOp
 from npu_mlir.diagnostics import UserError, closest
 from npu_mlir.dialects import make_context
 from npu_mlir.levels import LEVELS, level_of
-from npu_mlir.pipeline import PRECISIONS, phase_pipeline, phases_between
+from npu_mlir.pass_pipeline import Nest
+from npu_mlir.pipeline import PRECISIONS, phase_pipelines
 from npu_mlir.verification import verify
 
 if TYPE_CHECKING:
     from onnx import ModelProto
+
+    from xdsl.passes import ModulePass
 
     from npu_mlir.pass_manager import PassInstrument
     from npu_mlir.simulator import SimulationResult
@@ -115,8 +118,7 @@ class Program:
     def lower(self, level: str, instruments: Sequence[PassInstrument] = ()) -> Program:
         """Run the default pipeline from this program's level to `level`; changes and returns this program."""
         _check_choice("level", level, LEVELS)
-        _lower(self.ctx, self.module, self.level, level, {}, instruments)
-        return self
+        return Source(self, self.level).lower(level, instruments)
 
     def arrange(self, inputs: Mapping[str, np.ndarray] | Sequence[np.ndarray]) -> list[np.ndarray]:
         """The inputs in order, after a check of names, shapes and element types."""
@@ -146,6 +148,44 @@ class Program:
         save_module(self.module, str(path))
 
 
+@dataclass(frozen=True)
+class Source:
+    """A program as it was read, and what takes it further."""
+
+    program: Program
+    level: str | None
+    """None for what was just imported: nothing has been done about it yet."""
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Options of passes, by their names."""
+
+    def pipelines(self, emit: str, extra: Sequence[ModulePass] = ()) -> list[tuple[str, Nest]]:
+        """The passes to a level, phase by phase; an extra one stands behind the pass that it names in `runs_after`."""
+        _check_choice("level", emit, LEVELS)
+        return phase_pipelines(self.level, emit, dict(self.options), extra)
+
+    def lower(
+        self,
+        emit: str,
+        instruments: Sequence[PassInstrument] = (),
+        extra: Sequence[ModulePass] = (),
+        reached: Callable[[str], None] | None = None,
+    ) -> Program:
+        """Run the passes to a level, verifying the module at the end of each phase; `reached` is called with its level.
+
+        Changes the program, and returns it.
+        """
+        from npu_mlir.pass_manager import PassManager
+
+        for level, pipeline in self.pipelines(emit, extra):
+            # The default pipeline is known to be right.
+            manager = PassManager(pipeline, verify_each=bool(extra), instruments=instruments)
+            manager.run(self.program.ctx, self.program.module)
+            verify(self.program.module)
+            if reached is not None:
+                reached(level)
+        return self.program
+
+
 def compile(
     model: str | Path | ModelProto,
     *,
@@ -162,10 +202,22 @@ def compile(
     machine or a TOML file; a `.mlir` file that names its target keeps it.
     """
     _check_choice("level", emit, LEVELS)
+    return read(model, target=target, precision=precision, dims=dims, shapes=shapes).lower(emit, instruments)
+
+
+def read(
+    model: str | Path | ModelProto,
+    *,
+    target: str | None = None,
+    precision: str = "f32",
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+) -> Source:
+    """The program of a model, before any pass; see `compile`."""
     _check_choice("precision", precision, PRECISIONS)
-    if isinstance(model, (str, Path)) and str(model).endswith(".mlir"):
+    if isinstance(model, (str, Path)) and (str(model).endswith(".mlir") or str(model) == "-"):
         program = load(model, target=target)
-        return program.lower(emit, instruments) if program.level != emit else program
+        return Source(program, program.level)
 
     from npu_mlir.frontends.onnx import import_model
 
@@ -175,9 +227,7 @@ def compile(
     module.attributes["npu.target"] = StringAttr(machine)
     if precision != "f32":
         module.attributes["npu.precision"] = StringAttr(precision)
-    options = {"graph-set-precision": f"precision={precision}"}
-    _lower(ctx, module, None, emit, options, instruments)
-    return Program(ctx, module)
+    return Source(Program(ctx, module), None, {"graph-set-precision": f"precision={precision}"})
 
 
 def load(path: str | Path, *, target: str | None = None) -> Program:
@@ -212,26 +262,6 @@ def check_target(name: str) -> str:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"cannot read the target '{name}': {error}") from error
     return name
-
-
-def _lower(
-    ctx: Context,
-    module: ModuleOp,
-    start: str | None,
-    end: str,
-    options: dict[str, str],
-    instruments: Sequence[PassInstrument],
-) -> None:
-    """Run the phases to the level `end`, verifying the module at the end of each."""
-    from npu_mlir.pass_manager import PassManager
-
-    if start is not None and LEVELS.index(start) > LEVELS.index(end):
-        raise UserError(f"a module at level '{start}' cannot be raised to '{end}'")
-    for phase in phases_between(start, end):
-        PassManager(phase_pipeline(phase, options), verify_each=False, instruments=instruments).run(
-            ctx, module
-        )
-        verify(module)
 
 
 def _check_choice(what: str, value: str, choices: Sequence[str]) -> None:

@@ -109,45 +109,70 @@ def phase_pipeline(phase: Phase, options: dict[str, str] | None = None) -> Nest:
     return parse_pipeline(_text([phase], options or {}), source="pipeline")
 
 
-def pipeline_to(
-    module: ModuleOp, level: str, what: str = "--lower-to", extra: Sequence[ModulePass] = ()
-) -> Nest:
-    """The rest of the default pipeline, from the level of a module to `level`; `what` names the option in messages.
+def phase_pipelines(
+    start: str | None,
+    end: str,
+    options: dict[str, str] | None = None,
+    extra: Sequence[ModulePass] = (),
+) -> list[tuple[str, Nest]]:
+    """The pipelines from the level `start` to the level `end`, each with the level that it reaches.
 
     Each extra pass stands behind the pass that its class names in `runs_after`.
     """
+    if start is not None and LEVELS.index(start) > LEVELS.index(end):
+        raise UserError(f"a module at level '{start}' cannot be raised to '{end}'")
+    nests = {phase.level: phase_pipeline(phase, options) for phase in phases_between(start, end)}
+    past = [] if start is None else [n for phase in PIPELINE[: LEVELS.index(start) + 1] for n in phase.passes]
+    for pass_ in extra:
+        _insert(nests, pass_, past, end)
+    return list(nests.items())
+
+
+def pipeline_to(
+    module: ModuleOp, level: str, what: str = "--lower-to", extra: Sequence[ModulePass] = ()
+) -> Nest:
+    """The rest of the default pipeline, from the level of a module to `level`, with extra passes as above."""
     if level not in LEVELS:
         raise UserError(f"{what}: expected one of {', '.join(LEVELS)}, got '{level}'{closest(level, LEVELS)}")
     start = level_of(module)
     if LEVELS.index(start) > LEVELS.index(level):
         raise UserError(f"{what}: the module is at level '{start}', which comes after '{level}'")
-    pipeline = make_pipeline(start, level)
-    past = {name for phase in PIPELINE[: LEVELS.index(start) + 1] for name in phase.passes}
-    for pass_ in extra:
-        pipeline = _insert(pipeline, pass_, what, past)
-    return pipeline
+    return joined(phase_pipelines(start, level, extra=extra))
 
 
-def _insert(pipeline: Nest, pass_: ModulePass, what: str, past: Container[str]) -> Nest:
-    """The pipeline with a pass behind its anchor, or in front if the anchor is among those that the module is past."""
+def joined(phases: Sequence[tuple[str, Nest]]) -> Nest:
+    """One pipeline of those of several phases."""
+    return Nest(ROOT_ANCHOR, tuple(element for _, nest in phases for element in nest.elements))
+
+
+def _insert(nests: dict[str, Nest], pass_: ModulePass, past: Container[str], level: str) -> None:
+    """Put a pass behind its anchor, or in front of all if the anchor is among those that the module is past."""
     anchor: str | None = getattr(pass_, "runs_after", None)
     if anchor is None:
         raise UserError(
-            f"{what}: the pass '{pass_.name}' does not say where in the pipeline it belongs",
+            f"the pass '{pass_.name}' does not say where in the pipeline it belongs",
             notes=['its class can: runs_after: ClassVar[str] = "tile-choose-schedule"'],
         )
-    names = [None if isinstance(element, Nest) else element.name for element in pipeline.elements]
-    if anchor not in names and anchor in past:
-        return Nest(pipeline.anchor, (pass_, *pipeline.elements))
-    if anchor not in names:
+    # A pass that occurs twice gets it the last time.
+    for key, nest in reversed(nests.items()):
+        names = [None if isinstance(element, Nest) else element.name for element in nest.elements]
+        if anchor in names:
+            nests[key] = _inserted(nest, len(names) - names[::-1].index(anchor), pass_, (anchor,))
+            return
+    if anchor not in past:
         raise UserError(
-            f"{what}: the pass '{pass_.name}' runs after '{anchor}', which is not among the passes to run"
+            f"the pass '{pass_.name}' runs after '{anchor}', which is not among the passes to run"
         )
-    # Several passes with one anchor keep their order; a pass that occurs twice gets it the last time.
-    place = len(names) - names[::-1].index(anchor)
-    while place < len(names) and getattr(pipeline.elements[place], "runs_after", None) == anchor:
+    first = next(iter(nests), level)
+    nests[first] = _inserted(nests.get(first, Nest(ROOT_ANCHOR, ())), 0, pass_, past)
+
+
+def _inserted(pipeline: Nest, place: int, pass_: ModulePass, anchors: Container[str]) -> Nest:
+    """The pipeline with a pass at a place, or behind those that were put there for one of the anchors before."""
+    elements = pipeline.elements
+    while place < len(elements) and getattr(elements[place], "runs_after", "") in anchors:
         place += 1
-    return Nest(pipeline.anchor, (*pipeline.elements[:place], pass_, *pipeline.elements[place:]))
+    return Nest(pipeline.anchor, (*elements[:place], pass_, *elements[place:]))
 
 
 def _text(phases: Sequence[Phase], options: dict[str, str]) -> str:

@@ -20,7 +20,8 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import StringAttr
@@ -84,6 +85,18 @@ class ReproducerWriter:
 
         if self._path is not None or isinstance(error, PassCrash):
             error.notes.append(Note(f"npu-opt --run-reproducer {self.write(self._path)} shows this again"))
+
+
+@contextmanager
+def reproduced(
+    original: Callable[[], ModuleOp], pipeline: Callable[[], str], path: str | None
+) -> Generator[None]:
+    """Leave a reproducer when a pass crashes, or fails while there is a `path` to write to."""
+    try:
+        yield
+    except UserError as error:
+        ReproducerWriter(original, pipeline(), verify_each=True, path=path).write_for(error)
+        raise
 
 
 def write_reproducer(module: ModuleOp, pipeline: str, verify_each: bool, path: str | None = None) -> str:

@@ -1,11 +1,25 @@
-"""The options of tools that compile a model: target, shapes, precision."""
+"""The options of tools that compile a model: target, shapes, precision; and compiling as they say."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from npu_mlir.diagnostics import UserError
 from npu_mlir.tools.common import ArgumentParser
+from npu_mlir.tools.pass_flags import PassFlags, passes_of
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from npu_mlir.api import Program, Source
+    from npu_mlir.pass_manager import PassInstrument
+
+PASSES_HELP = (
+    "passes that say where they belong (runs_after) can be added by their flags: --PASS[='OPTION=VALUE ...']"
+)
+"""What the help of such a tool ends with."""
 
 
 def add_model_options(parser: ArgumentParser) -> None:
@@ -14,7 +28,57 @@ def add_model_options(parser: ArgumentParser) -> None:
     add("--target", metavar="NAME|FILE.toml", help="the machine to compile for (default: ascend-910)")
     add("--dim", action="append", default=[], metavar="NAME=N", help="the size of a named dynamic dimension")
     add("--shape", action="append", default=[], metavar="INPUT=1x3x48x192", help="the shape of an input")
-    add("--precision", default="f32", metavar="f32|f16", help="the type that floats are computed in")
+    add("--precision", metavar="f32|f16", help="the type that floats are computed in (default: f32)")
+    add(
+        "--mlir-pass-pipeline-crash-reproducer",
+        metavar="FILE",
+        help="where to leave a reproducer if a pass fails",
+    )
+    parser.epilog = PASSES_HELP
+
+
+def read_model(args: argparse.Namespace, file: str) -> Source:
+    """The program in a file, before any pass."""
+    from npu_mlir import api
+
+    if file.endswith(".mlir") or file == "-":
+        for option in ("dim", "shape", "precision"):
+            if getattr(args, option):
+                raise UserError(f"--{option} is for an .onnx file; in '{file}' it is decided already")
+    return api.read(
+        file,
+        target=args.target,
+        precision=args.precision or "f32",
+        dims=dims_of(args),
+        shapes=shapes_of(args),
+    )
+
+
+def compile_model(
+    args: argparse.Namespace,
+    source: Source,
+    file: str,
+    emit: str,
+    flags: PassFlags,
+    instruments: Sequence[PassInstrument] = (),
+    reached: Callable[[str], None] | None = None,
+) -> Program:
+    """Take the program of a file to a level, with the passes that flags add; a crash leaves a reproducer."""
+    from npu_mlir.pipeline import joined
+    from npu_mlir.reproducer import reproduced
+
+    extra = passes_of(flags)
+    # Standard input cannot be read again.
+    kept = source.program.module.clone() if file == "-" else None
+
+    def original() -> ModuleOp:
+        return read_model(args, file).program.module if kept is None else kept
+
+    def pipeline() -> str:
+        return str(joined(source.pipelines(emit, extra)))
+
+    with reproduced(original, pipeline, args.mlir_pass_pipeline_crash_reproducer):
+        return source.lower(emit, instruments, extra, reached)
 
 
 def dims_of(args: argparse.Namespace) -> dict[str, int]:

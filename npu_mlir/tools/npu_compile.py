@@ -2,6 +2,7 @@
 
 npu-compile model.onnx -o model.mlir
 npu-compile model.onnx --emit linalg --shape x=1x3x48x192 --precision f16
+npu-compile model.onnx --load-pass-plugin my_pass.py --my-pass -o model.mlir
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from npu_mlir.tools.common import ArgumentParser, run_tool
-from npu_mlir.tools.model_options import add_model_options, dims_of, shapes_of
+from npu_mlir.tools.model_options import add_model_options, compile_model, read_model
+from npu_mlir.tools.pass_flags import parse_with_pass_flags
 
 if TYPE_CHECKING:
     from npu_mlir.pass_manager import PassInstrument
@@ -41,24 +43,18 @@ def _make_parser() -> ArgumentParser:
 
 
 def _run(argv: list[str]) -> int:
-    args = _make_parser().parse(argv)
+    flags, args = parse_with_pass_flags(_make_parser, argv)
 
     from npu_mlir.files import check_writable
 
-    check_writable(args.output)
+    for path in (args.output, args.mlir_pass_pipeline_crash_reproducer):
+        check_writable(path or "-")
 
-    from npu_mlir import api
     from npu_mlir.module_io import save_module
 
-    program = api.compile(
-        args.model,
-        target=args.target,
-        emit=args.emit,
-        precision=args.precision,
-        dims=dims_of(args),
-        shapes=shapes_of(args),
-        instruments=_instruments(args.check_equivalence),
-    )
+    source = read_model(args, args.model)
+    instruments = _instruments(args.check_equivalence)
+    program = compile_model(args, source, args.model, args.emit, flags, instruments)
     save_module(program.module, args.output)
     return 0
 

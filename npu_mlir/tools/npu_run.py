@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from npu_mlir.diagnostics import UserError, closest
 from npu_mlir.tools.common import ArgumentParser, run_tool
-from npu_mlir.tools.model_options import add_model_options, dims_of, name_and_value, shapes_of
+from npu_mlir.tools.model_options import add_model_options, compile_model, name_and_value, read_model
+from npu_mlir.tools.pass_flags import PassFlags, parse_with_pass_flags
 from npu_mlir.tools.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    args = _make_parser().parse(argv)
-    _check_arguments(args)
+    flags, args = parse_with_pass_flags(_make_parser, argv)
+    _check_arguments(args, flags)
     # Before NumPy is loaded: tiles are too small for a second thread to pay, and sums shall not depend on it.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if args.diff:
@@ -56,7 +57,7 @@ def _run(argv: list[str]) -> int:
     from npu_mlir.views.tables import print_report, print_timelines
 
     levels = LevelTexts()
-    program = _program(args, levels)
+    program = _program(args, flags, levels)
     _check_level(args, program)
     inputs = None if args.timing_only else _inputs(args, program)
     simulation = None
@@ -193,13 +194,14 @@ def _make_parser() -> ArgumentParser:
     return parser
 
 
-def _check_arguments(args: argparse.Namespace) -> None:
+def _check_arguments(args: argparse.Namespace, flags: PassFlags) -> None:
     """What can be told from the command line alone, before any work."""
     from npu_mlir.files import check_writable
 
     if args.diff:
-        if args.file is not None:
-            raise UserError("--diff compares two reports and runs nothing: leave out the model")
+        if args.file is not None or flags:
+            what = f"--{flags[0][0]}" if flags else "the model"
+            raise UserError(f"--diff compares two reports and runs nothing: leave out {what}")
         return
     if args.file is None:
         raise UserError("no file to run")
@@ -212,7 +214,7 @@ def _check_arguments(args: argparse.Namespace) -> None:
         raise UserError("--compare-all needs --reference MODEL.onnx when a .mlir file is run")
     if args.compare != "none" and args.file.endswith(".mlir") and args.reference is None:
         raise UserError("--compare needs --reference MODEL.onnx when a .mlir file is run")
-    for path in (args.report, args.trace, args.html):
+    for path in (args.report, args.trace, args.html, args.mlir_pass_pipeline_crash_reproducer):
         if path:
             check_writable(path)
     if args.output_dir and Path(args.output_dir).exists() and not Path(args.output_dir).is_dir():
@@ -256,30 +258,17 @@ def _check_level(args: argparse.Namespace, program: Program) -> None:
             )
 
 
-def _program(args: argparse.Namespace, levels: LevelTexts) -> Program:
+def _program(args: argparse.Namespace, flags: PassFlags, levels: LevelTexts) -> Program:
     """The program; for a page, the text of each level that it passes is kept."""
-    from npu_mlir import api
+    source = read_model(args, args.file)
 
-    if args.file.endswith(".mlir") or args.file == "-":
-        program = api.load(args.file, target=args.target)
-        goal = args.emit or program.level
-    else:
-        goal = args.emit or "isa"
-        program = api.compile(
-            args.file,
-            target=args.target,
-            emit="graph" if args.html else goal,
-            precision=args.precision,
-            dims=dims_of(args),
-            shapes=shapes_of(args),
-        )
-    if not args.html:
-        return program if program.level == goal else program.lower(goal)
-    start = program.level
-    levels[start] = str(program.module)
-    for level in api.LEVELS[api.LEVELS.index(start) + 1 : api.LEVELS.index(goal) + 1]:
-        levels[level] = str(program.lower(level).module)
-    return program
+    def keep(level: str) -> None:
+        if args.html:
+            levels[level] = str(source.program.module)
+
+    if source.level is not None:
+        keep(source.level)
+    return compile_model(args, source, args.file, args.emit or source.level or "isa", flags, reached=keep)
 
 
 def _inputs(args: argparse.Namespace, program: Program) -> dict[str, np.ndarray]:

@@ -4,8 +4,9 @@ A single file, for work in progress:
 
     npu-opt --load-pass-plugin my_pass.py in.mlir --my-pass
 
-Each `ModulePass` and each `Dialect` that the file defines can be used by its name; meanings and costs register
-themselves when the file is imported (`npu_mlir.interpreters.registry.impl`, `npu_mlir.targets.cost.cost`).
+Each `ModulePass` and each `Dialect` that the file defines can be used by its name, and what a `Plugin` in it brings;
+meanings and costs register themselves when the file is imported (`npu_mlir.interpreters.impl`,
+`npu_mlir.targets.cost.cost`).
 
 An installed package, through an entry point of the group `npu_mlir.plugins`:
 
@@ -35,6 +36,9 @@ from npu_mlir.registry import add_names
 
 GROUP = "npu_mlir.plugins"
 """The entry point group of installed plugins."""
+
+LOADED_FILES: list[str] = []
+"""The plugin files of this run, so that a reproducer can name them."""
 
 
 @dataclass(frozen=True)
@@ -79,15 +83,18 @@ def load_installed_plugins() -> int:
 
 
 def load_plugin_file(path: str) -> Plugin:
-    """Import a file and add the passes and dialects that it defines."""
+    """Import a file and add the passes, dialects and plugins that it defines; returns what there was."""
     module = _import_file(path)
     from xdsl.ir import Dialect
     from xdsl.passes import ModulePass
 
     passes: dict[str, str] = {}
     dialects: dict[str, str] = {}
+    plugins: list[Plugin] = []
     for name, value in vars(module).items():
-        if isinstance(value, Dialect):
+        if isinstance(value, Plugin):
+            plugins.append(value)
+        elif isinstance(value, Dialect):
             dialects[value.name] = f"{module.__name__}:{name}"
         elif (
             isinstance(value, type) and issubclass(value, ModulePass) and value.__module__ == module.__name__
@@ -95,10 +102,15 @@ def load_plugin_file(path: str) -> Plugin:
             if not isinstance(getattr(value, "name", None), str):
                 raise UserError(f"the pass {name} in '{path}' has no name (name = \"my-pass\")")
             passes[value.name] = f"{module.__name__}:{name}"
-    if not passes and not dialects:
-        raise UserError(f"the plugin '{path}' defines no pass: a class derived from xdsl.passes.ModulePass")
+    if not passes and not dialects and not plugins:
+        raise UserError(
+            f"the plugin '{path}' defines no pass: a class derived from xdsl.passes.ModulePass",
+            notes=["and no xdsl.ir.Dialect or npu_mlir.plugins.Plugin either"],
+        )
     plugin = Plugin(passes, dialects)
-    add_plugin(plugin)
+    for brought in (plugin, *plugins):
+        add_plugin(brought)
+    LOADED_FILES.append(path)
     return plugin
 
 

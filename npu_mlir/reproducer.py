@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import StringAttr
 from npu_mlir.diagnostics import Note, UserError
 from npu_mlir.files import write_atomically
 from npu_mlir.module_io import RESOURCES, module_text
+from npu_mlir.plugins import LOADED_FILES
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -84,7 +85,9 @@ class ReproducerWriter:
         from npu_mlir.pass_manager import PassCrash
 
         if self._path is not None or isinstance(error, PassCrash):
-            error.notes.append(Note(f"npu-opt --run-reproducer {self.write(self._path)} shows this again"))
+            plugins = "".join(f" --load-pass-plugin {path}" for path in LOADED_FILES)
+            command = f"npu-opt --run-reproducer {self.write(self._path)}{plugins}"
+            error.notes.append(Note(f"{command} shows this again"))
 
 
 @contextmanager

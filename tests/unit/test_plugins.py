@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from npu_mlir.diagnostics import UserError
-from npu_mlir.dialects.npu_isa import VectorWork
+from npu_mlir.dialects.npu_isa import VectorWork, Work
 from npu_mlir.passes import PASSES
 from npu_mlir.plugins import Plugin, add_plugin
 from npu_mlir.registry import add_names, table
@@ -143,6 +143,31 @@ def test_a_kind_of_work_with_its_cost(monkeypatch: pytest.MonkeyPatch):
 
     work, target = MyWork("add", 1, 32), get_target("toy")
     before = cost.cost_of(work, target)
-    monkeypatch.setattr(cost, "_costs", {})
+    assert before == cost.cost_of(VectorWork("add", 1, 32), target)
+    monkeypatch.setattr(cost, "_costs", dict(cost._costs))
     cost.cost(MyWork)(lambda work, target: cost.Cost(7, 3))
     assert cost.cost_of(work, target) == cost.Cost(7, 3) != before
+
+
+def test_a_kind_of_work_without_a_cost():
+    class OtherWork(Work):
+        """Not one that the machine model knows."""
+
+    with pytest.raises(UserError, match="no cost is known for OtherWork: @cost\\(OtherWork\\) gives it one"):
+        cost.cost_of(OtherWork(), get_target("toy"))
+
+
+def test_a_file_brings_what_a_plugin_object_in_it_says(tmp_path: Path):
+    (tmp_path / "mine.toml").write_text(Path(TARGETS["toy"]).read_text())
+    (tmp_path / "mine.py").write_text(
+        "from pathlib import Path\nfrom npu_mlir.plugins import Plugin\n"
+        "PLUGIN = Plugin(targets={'mine': Path(__file__).with_name('mine.toml')})\n"
+    )
+    (tmp_path / "in.mlir").write_text(
+        "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "  %0 = graph.relu %x : (tensor<4xf32>) -> tensor<4xf32>\n  func.return %0 : tensor<4xf32>\n}\n"
+    )
+    command = ["npu_mlir.tools.npu_compile", "in.mlir", "--target", "mine", "--load-pass-plugin=mine.py"]
+    done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert 'npu.target = "mine"' in done.stdout

@@ -52,7 +52,7 @@ func.func @f(%a: i32, %b: i32) -> i32 {
 // CRASH-NEXT: test_passes.py:{{[0-9]+}}:17: note: raised here
 // CRASH-NEXT:                 raise KeyError(self.message)
 // CRASH-NEXT:                 ^
-// CRASH-NEXT: note: npu-opt --run-reproducer {{.*}}/npu-opt-reproducer-{{.*}}.mlir shows this again
+// CRASH-NEXT: note: npu-opt --run-reproducer {{.*}}/npu-opt-reproducer-{{.*}}.mlir --load-pass-plugin {{.*}} shows this again
 // CRASH-NOT:  Traceback
 
 // FILE:      func.func @f
@@ -70,7 +70,7 @@ func.func @f(%a: i32, %b: i32) -> i32 {
 
 // PATTERN:      reproducers.mlir:43:3: error: pass 'test-crash-in-pattern' failed with an unexpected IndexError: tuple index out of range
 // PATTERN:      test_passes.py:{{[0-9]+}}:9: note: raised here
-// PATTERN:      note: npu-opt --run-reproducer {{.*}}pattern.mlir shows this again
+// PATTERN:      note: npu-opt --run-reproducer {{.*}}pattern.mlir --load-pass-plugin {{.*}} shows this again
 
 // TRACEBACK: Traceback
 // TRACEBACK: KeyError
@@ -78,7 +78,7 @@ func.func @f(%a: i32, %b: i32) -> i32 {
 // ORDER:      reproducers.mlir:44:3: error: operand #0 of 'arith.addi' does not dominate this use
 // ORDER:      note: see current operation: %e = "arith.addi"(%d, %b)
 // ORDER-NEXT: note: broken by pass 'test-break-order'
-// ORDER-NEXT: note: npu-opt --run-reproducer {{.*}}order.mlir shows this again
+// ORDER-NEXT: note: npu-opt --run-reproducer {{.*}}order.mlir --load-pass-plugin {{.*}} shows this again
 
 // LOCAL: pipeline: "builtin.module(test-break-order)"
 

@@ -40,6 +40,7 @@ format: .venv
 # The decisions of the compiler for small programs, after a change that is meant to change them.
 snapshots: .venv
 	PYTHONPATH=tests/planted $(BIN)/python tests/unit/snapshots.py
+	PYTHONPATH=tests/planted $(BIN)/python tests/unit/schedules.py
 
 # An hour or so; MUTANTS='--count 50 --module sync' for less.
 mutants: .venv

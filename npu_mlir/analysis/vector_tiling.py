@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from npu_mlir.analysis.tiling import balanced
+from npu_mlir.analysis.tiling import ceil_div
 
 SHORT_REDUCTION = 64
 """Extent from which a reduction is worth being cut before the innermost parallel class is."""
@@ -32,7 +32,7 @@ class Nest:
 def shrink(nests: Sequence[Nest], extents: Mapping[int, int], budget: int, lanes: int) -> dict[int, int]:
     """A size for every class such that no nest has more than `budget` elements, as far as its classes can be cut.
 
-    `lanes` is the number of elements of a row that fills the vector unit. A parallel class is cut into balanced sizes.
+    `lanes` is the number of elements of a row that fills the vector unit. A class is cut into parts of equal size.
 
     >>> shrink([Nest((0, 1), (0, 1), (), 1)], {0: 100, 1: 64}, 2048, 64)
     {0: 25, 1: 64}
@@ -49,15 +49,11 @@ def shrink(nests: Sequence[Nest], extents: Mapping[int, int], budget: int, lanes
         size = sizes[c]
         while sizes[c] == size:
             parts[c] += 1
-            sizes[c] = balanced(extents[c], -(-extents[c] // parts[c]), _multiple(largest, c, size, lanes))
+            sizes[c] = ceil_div(extents[c], parts[c])
 
 
 def _elements(nest: Nest, sizes: Mapping[int, int]) -> int:
     return math.prod(sizes[c] for c in nest.classes)
-
-
-def _multiple(nest: Nest, c: int, size: int, lanes: int) -> int:
-    return lanes if c == nest.row and size > lanes else 1
 
 
 def _next_cut(nest: Nest, sizes: Mapping[int, int], lanes: int) -> int | None:

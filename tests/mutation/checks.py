@@ -1,7 +1,7 @@
-"""The checks that a mutant has to survive, the fastest first. Each raises if something is wrong.
+"""The checks that a mutant has to survive: the tests that can run within this process, one by one.
 
-They are part of the test suite, run within one process: the programs of the planted bugs with every pass checked, the
-lit tests of passes (by calling the tools as functions), and files of unit tests.
+They are the tests of pytest, each an item by itself, and the lit tests of passes, whose tools are called as functions.
+A check raises if something is wrong. Property tests draw the same examples each time, and don't shrink what fails.
 """
 
 from __future__ import annotations
@@ -11,85 +11,118 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
+from _pytest.runner import runtestprotocol
 
 ROOT = Path(__file__).resolve().parents[2]
 
-FAST = [
-    "test_memory",
-    "test_sync",
-    "test_strides",
-    "test_dims",
-    "test_tiling",
-    "test_tile_lowering",
-    "test_insert_sync",
+
+FILES = [
+    "planted/test_bugs.py",
+    "unit/test_bound.py",
+    "unit/test_dims.py",
+    "unit/test_grouping.py",
+    "unit/test_insert_sync.py",
+    "unit/test_memory.py",
+    "unit/test_pipeline.py",
+    "unit/test_pipeline_random.py",
+    "unit/test_schedules.py",
+    "unit/test_snapshots.py",
+    "unit/test_strides.py",
+    "unit/test_sync.py",
+    "unit/test_tile_lowering.py",
+    "unit/test_tiling.py",
 ]
-"""Files of unit tests in the order in which they run; those that do not exist are left out."""
+"""The tests of what is mutated. Others run through it as well, without asking what it should do."""
 
-SLOW = ["test_bound", "test_pipeline"]
-
-Check = tuple[str, Callable[[], None]]
-
-
-def quick_checks() -> Iterator[Check]:
-    """What takes seconds: lit tests and the decisions of the compiler."""
-    for path in sorted((ROOT / "tests/lit/passes").glob("*/*.mlir")):
-        if path.parent.name in ("tile", "npu_isa"):
-            yield f"lit {path.name}", lambda path=path: run_lit(path)
-    yield "decisions", lambda: run_pytest(["test_snapshots"])
+SELECT = "not bug_is_named and not own_code_again"
+"""Without the tests that plant bugs of their own."""
 
 
-def fast_checks() -> Iterator[Check]:
-    """What finds most mutants."""
-    yield from quick_checks()
-    from programs import PROGRAMS
+@dataclass(frozen=True)
+class Check:
+    """A test: its name, the file that it is in, whether it runs with `--quick`, how to run it."""
 
-    for program in PROGRAMS:
-        yield f"program {program}", lambda program=program: _compile(program)
-    yield "unit tests", lambda: run_pytest(FAST)
-    yield "random programs", lambda: run_pytest(["test_pipeline_random"], examples=4)
-
-
-def slow_checks() -> Iterator[Check]:
-    """What the survivors of the fast checks have to pass as well."""
-    yield "random programs, more of them", lambda: run_pytest(["test_pipeline_random"], examples=15)
-    yield "more unit tests", lambda: run_pytest(SLOW)
+    name: str
+    path: Path
+    quick: bool
+    run: Callable[[], None]
 
 
-def _compile(program: str) -> None:
-    from test_bugs import compile_checked
-
-    for precision in ("f32", "f16"):
-        compile_checked(program, precision)
-
-
-def run_pytest(names: list[str], examples: int = 4) -> None:
-    """Run files of unit tests up to the first failure."""
-    import pytest
-
-    files = [str(path) for name in names if (path := ROOT / "tests/unit" / f"{name}.py").exists()]
-    os.environ["NPU_MLIR_EXAMPLES"] = str(examples)
+def with_checks(action: Callable[[list[Check]], int]) -> int:
+    """Call `action` with all checks, while pytest keeps ready what its tests need."""
+    _be_repeatable()
+    plugin = _Loop(action)
     os.chdir(ROOT)
-    arguments = ["-x", "-q", "-p", "no:cacheprovider", "--no-header", "--rootdir", str(ROOT), *files]
-    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-        status = pytest.main(arguments)
-    if status != 0:
-        raise AssertionError(f"pytest ended with {status}")
+    arguments = ["-qq", "-p", "no:cacheprovider", "--no-header", "--capture=no", "--tb=native", "-k", SELECT]
+    files = [f"tests/{name}" for name in FILES]
+    status = pytest.main([*arguments, "--rootdir", str(ROOT), *files], [plugin])
+    assert status == 0 and plugin.result is not None, "the tests cannot be collected"
+    return plugin.result
 
+
+def _be_repeatable() -> None:
+    from hypothesis import Phase, settings
+
+    phases = (Phase.explicit, Phase.generate)
+    settings.register_profile("mutants", derandomize=True, database=None, deadline=None, phases=phases)
+    settings.load_profile("mutants")
+
+
+class _Loop:
+    """Takes the place of pytest's loop over the tests."""
+
+    def __init__(self, action: Callable[[list[Check]], int]):
+        self.action = action
+        self.result: int | None = None
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self.result = self.action([*_lit_checks(), *(_pytest_check(item) for item in session.items)])
+        return True
+
+
+# ---- pytest ----------------------------------------------------------------------------------------------------------
+
+
+def _pytest_check(item: pytest.Item) -> Check:
+    name = item.nodeid.removeprefix("tests/")
+    return Check(
+        name, item.path, item.path.stem in ("test_schedules", "test_snapshots"), lambda: _run_item(item)
+    )
+
+
+def _run_item(item: pytest.Item) -> None:
+    for report in runtestprotocol(item, log=False, nextitem=None):
+        if report.failed:
+            raise AssertionError(report.longreprtext)
+
+
+# ---- lit -------------------------------------------------------------------------------------------------------------
 
 _RUN = re.compile(r"//\s*RUN:\s*(.*)")
 
 
-def run_lit(path: Path) -> None:
-    """Run the lines of a lit test that are made of `npu-opt`, `not` and `filecheck` only."""
+def _lit_checks() -> list[Check]:
+    """The lit tests of which at least one line is made of `npu-opt`, `npu-run`, `not` and `filecheck` only."""
+    checks: list[Check] = []
+    for path in sorted((ROOT / "tests/lit").glob("*/*/*.mlir")):
+        if path.parent.name in ("tile", "npu_isa", "timeline") and any(
+            _stages(line) for line in _run_lines(path)
+        ):
+            name = str(path.relative_to(ROOT / "tests"))
+            checks.append(Check(name, path, True, lambda path=path: _run_lit(path)))
+    return checks
+
+
+def _run_lit(path: Path) -> None:
     for line in _run_lines(path):
-        stages = [shlex.split(stage) for stage in line.replace("2>&1", "").split("|")]
-        if any(stage[0] not in ("npu-opt", "filecheck", "not") or ">" in stage for stage in stages):
-            continue
         text = ""
-        for stage in stages:
+        for stage in _stages(line):
             arguments = [argument.replace("%s", str(path)) for argument in stage]
             text = _run_stage(arguments, text, both="2>&1" in line)
 
@@ -99,6 +132,14 @@ def _run_lines(path: Path) -> list[str]:
     return lines.replace("\\\n", " ").splitlines()
 
 
+def _stages(line: str) -> list[list[str]]:
+    """The commands of a line; none if something among them is not known here."""
+    stages = [shlex.split(stage) for stage in line.replace("2>&1", "").split("|")]
+    known = all(stage and stage[0] in ("npu-opt", "npu-run", "filecheck", "not") for stage in stages)
+    plain = not any(part == ">" or "%" in part.replace("%s", "") for stage in stages for part in stage)
+    return stages if known and plain else []
+
+
 def _run_stage(arguments: list[str], text: str, both: bool) -> str:
     fails = arguments[0] == "not"
     tool, *rest = arguments[fails:]
@@ -106,11 +147,11 @@ def _run_stage(arguments: list[str], text: str, both: bool) -> str:
         _filecheck(rest, text)
         return ""
 
-    from npu_mlir.tools.npu_opt import main
+    from npu_mlir.tools import npu_opt, npu_run
 
     out, err = _Bytes(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(out if both else err):  # type: ignore[type-var]
-        status = main(rest)
+        status = {"npu-opt": npu_opt, "npu-run": npu_run}[tool].main(rest)
     if (status != 0) != fails:
         raise AssertionError(f"{tool} ended with {status}")
     return out.text()
@@ -133,15 +174,11 @@ def _filecheck(arguments: list[str], text: str) -> None:
     from filecheck.options import parse_argv_options
 
     options = parse_argv_options(["filecheck", *arguments])
-    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-        status = _matcher(Matcher, options, text).run()
-    if status != 0:
-        raise AssertionError("filecheck found a difference")
-
-
-def _matcher(matcher: type, options: object, text: str) -> object:
     old, sys.stdin = sys.stdin, io.StringIO(text)
     try:
-        return matcher.from_opts(options)
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            status = Matcher.from_opts(options).run()
     finally:
         sys.stdin = old
+    if status != 0:
+        raise AssertionError("filecheck found a difference")

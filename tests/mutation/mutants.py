@@ -54,6 +54,8 @@ class Mutant:
     number: int
     """Which node of the source is changed, and `choice`, in which of the possible ways."""
     choice: int
+    lines: range
+    """The lines of the statement around the node, without those of a body: what reaches none of them misses it."""
 
     def tree(self) -> ast.Module:
         """The module with the change."""
@@ -75,10 +77,29 @@ def mutants_of(module: str, source: str) -> Iterator[Mutant]:
     """All mutants of a module, in the order of its lines."""
     tree = ast.parse(source)
     lines = source.splitlines()
+    spans = _spans(tree)
     for number, (function, node) in enumerate(_nodes(tree)):
         for choice, (what, _) in enumerate(_changes(node)):
             line = node.lineno  # type: ignore[attr-defined]
-            yield Mutant(module, function, line, lines[line - 1].strip(), what, source, number, choice)
+            text = lines[line - 1].strip()
+            yield Mutant(module, function, line, text, what, source, number, choice, spans[node])
+
+
+def _spans(tree: ast.Module) -> dict[ast.AST, range]:
+    """For each node, the lines of the innermost statement around it, without those of the statement's body."""
+    spans: dict[ast.AST, range] = {}
+
+    def visit(node: ast.AST, span: range) -> None:
+        if isinstance(node, ast.stmt):
+            body = getattr(node, "body", None)
+            end = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno
+            span = range(node.lineno, end + 1)
+        spans[node] = span
+        for child in ast.iter_child_nodes(node):
+            visit(child, span)
+
+    visit(tree, range(0))
+    return spans
 
 
 def _nodes(tree: ast.Module) -> list[tuple[str, ast.AST]]:

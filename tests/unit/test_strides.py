@@ -184,3 +184,40 @@ def test_a_dim_that_no_operand_has_alone_is_an_error() -> None:
 def test_coordinates_outside_of_an_operand_are_an_error() -> None:
     with pytest.raises(StrideError, match="coordinates from 1 to 4 leave a dimension of 4"):
         iteration_extents([[Linear((1,), 0)], [Linear((1,), 1)]], [(4,), (4,)], 1)
+
+
+@pytest.mark.parametrize(
+    ("coordinate", "size", "low", "high"),
+    [
+        # The loops run to 4 and to 3.
+        (Linear((1, 1), 0), 6, 0, 5),
+        (Linear((2, 0), 1), 8, 1, 7),
+        (Linear((-1, 0), 3), 4, 0, 3),
+        (Linear((-1, 0), 2), 4, -1, 2),
+        (Linear((-1, -2), 7), 8, 0, 7),
+        (Linear((2, -3), 6), 13, 0, 12),
+        (Linear((2, -3), 5), 13, -1, 11),
+        (Linear((0, 0), 5), 6, 5, 5),
+    ],
+)
+def test_bounds_of_coordinates(coordinate: Linear, size: int, low: int, high: int) -> None:
+    loops = [Linear((1, 0), 0), Linear((0, 1), 0)]
+
+    def extents(size: int) -> tuple[int, ...]:
+        return iteration_extents([loops, [coordinate]], [(4, 3), (size,)], 2)
+
+    if low < 0:
+        with pytest.raises(
+            StrideError, match=f"coordinates from {low} to {high} leave a dimension of {size}"
+        ):
+            extents(size)
+        return
+    assert extents(size) == (4, 3)
+    assert extents(high + 1) == (4, 3)
+    with pytest.raises(StrideError, match=f"coordinates from {low} to {high} leave a dimension of {high}"):
+        extents(high)
+
+
+def test_without_iterations_there_are_no_coordinates() -> None:
+    loops = [Linear((1, 0), 0), Linear((0, 1), 0)]
+    assert iteration_extents([loops, [Linear((1, 1), 9)]], [(0, 3), (1,)], 2) == (0, 3)

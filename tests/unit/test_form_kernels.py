@@ -1,0 +1,169 @@
+"""Which groups of operations may be one kernel: the limits, worked out by hand on the toy machine.
+
+Its vector unit has 8 lanes of f32, its cube is 4 x 4, and rows are padded to 32 B.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from npu_mlir.analysis.affine_maps import Linear
+from npu_mlir.analysis.dims import Compute
+from npu_mlir.passes.tile.form_kernels import is_legal
+from npu_mlir.targets.target import get_target
+
+TOY = replace(get_target("toy"), ub=1 << 20, l0a=1 << 20, l0b=1 << 20, l0c=1 << 20)
+"""With room for everything; each test takes away some."""
+
+Coordinate = int | dict[int, int]
+"""A loop dim, or the coefficients of several."""
+
+
+def op(
+    key: str,
+    extents: Sequence[int],
+    reduced: Sequence[int],
+    operands: dict[Hashable, Sequence[Coordinate]],
+    result: Sequence[int],
+    contraction: bool = False,
+) -> Compute:
+    """An operation that reads `operands`, each by its coordinates."""
+    rank = len(extents)
+
+    def linear(c: Coordinate) -> Linear:
+        terms = {c: 1} if isinstance(c, int) else c
+        return Linear(tuple(terms.get(d, 0) for d in range(rank)), 0)
+
+    maps = tuple(tuple(linear(c) for c in coordinates) for coordinates in operands.values())
+    reduction = tuple(d in reduced for d in range(rank))
+    return Compute(key, tuple(extents), reduction, tuple(operands), maps, tuple(result), contraction)
+
+
+def softmax(rows: int, columns: int, source: str = "x") -> list[Compute]:
+    """The maximum of each row, exponentials, their sums, quotients."""
+    sizes = (rows, columns)
+    return [
+        op("max", sizes, [1], {source: [0, 1]}, [0]),
+        op("exp", sizes, [], {source: [0, 1], "max": [0]}, [0, 1]),
+        op("sum", sizes, [1], {"exp": [0, 1]}, [0]),
+        op("div", sizes, [], {"exp": [0, 1], "sum": [0]}, [0, 1]),
+    ]
+
+
+def product(rows: int, columns: int, k: int = 9) -> Compute:
+    operands: dict[Hashable, Sequence[Coordinate]] = {"a": [0, 2], "b": [2, 1]}
+    return op("x", (rows, columns, k), [2], operands, [0, 1], contraction=True)
+
+
+def least(group: Sequence[Compute], memory: str) -> int:
+    """The bytes of a memory from which the group is legal."""
+    low, high = 0, 1 << 20
+    assert is_legal(group, replace(TOY, **{memory: high}))
+    while low < high:
+        middle = (low + high) // 2
+        if is_legal(group, replace(TOY, **{memory: middle})):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def test_rows_that_have_to_be_whole_fit():
+    # 8 of 20 rows fill the vector unit, rows of 6 take 8. Maximum and sum: 8 each; exponentials and quotients: 64 each;
+    # x is read twice, by two operations in two slots each: 4 * 64.
+    assert least(softmax(20, 6), "ub") == 4 * (2 * 8 + 2 * 64 + 4 * 64)
+    # Five rows are what there is; a column of them takes 8, too.
+    assert least(softmax(5, 6), "ub") == 4 * (2 * 8 + 2 * 40 + 4 * 40)
+
+
+def test_windows_are_read_whole():
+    pool = op("pool", (20, 10, 3), [2], {"x": [{0: 1, 2: 1}, 1]}, [0, 1])
+    rows = op("rows", (20, 10), [1], {"pool": [0, 1]}, [0])
+    # 8 rows of 10, which take 16, out of 8 + 2 rows; 8 sums.
+    assert least([pool, rows], "ub") == 4 * (8 * 16 + 2 * 10 * 16 + 8)
+    # With a stride of two they come from 2 * 7 + 1 + 2 rows.
+    strided = op("pool", (20, 10, 3), [2], {"x": [{0: 2, 2: 1}, 1]}, [0, 1])
+    assert least([strided, rows], "ub") == 4 * (8 * 16 + 2 * 17 * 16 + 8)
+    # What is reduced by itself comes chunk by chunk: one element of each row, which takes 8.
+    other = op("other", (20, 50), [1], {"y": [0, 1]}, [0])
+    both = op("both", (20,), [], {"rows": [0], "other": [0]}, [0])
+    assert least([pool, rows, other, both], "ub") == 4 * (8 * 16 + 2 * 10 * 16 + 8 + 8 + 2 * 8 * 8 + 8)
+
+
+def test_a_scalar_takes_an_element():
+    power = op("y", (10,), [], {"x": [0]}, [0])
+    total = op("sum", (10,), [0], {"y": [0]}, [])
+    scaled = op("scaled", (10,), [], {"y": [0], "sum": []}, [0])
+    # Rows of 16: the operand in two slots, two results; one element for the sum.
+    assert least([power, total, scaled], "ub") == 4 * (2 * 16 + 2 * 16 + 1)
+
+
+@pytest.mark.parametrize(
+    ("memory", "size"),
+    [
+        # 20 rows, and 12 columns that stay whole: 4 x 12 accumulators.
+        ("l0c", 4 * 4 * 12),
+        # Chunks of 16, four steps of the cube, in f16.
+        ("l0a", 2 * 4 * 16),
+        ("l0b", 2 * 12 * 16),
+        # Three tiles of one row in f32.
+        ("ub", 4 * 12 * 3),
+    ],
+)
+def test_columns_of_a_product_that_have_to_be_whole_fit(memory: str, size: int):
+    assert least([product(20, 12), *softmax(20, 12)], memory) == size
+    # Ten columns take as many accumulators, but less of UB.
+    padded = 4 * 10 * 3 if memory == "ub" else size
+    assert least([product(20, 10), *softmax(20, 10)], memory) == padded
+
+
+@pytest.mark.parametrize(
+    ("memory", "size"),
+    [("l0c", 4 * 20 * 12), ("l0a", 2 * 20 * 16), ("l0b", 2 * 12 * 16), ("ub", 4 * 20 * 12 * 3)],
+)
+def test_a_product_that_has_to_be_whole_fits(memory: str, size: int):
+    total = op("total", (20, 12), [0, 1], {"x": [0, 1]}, [])
+    assert least([product(20, 12), total], memory) == size
+
+
+def test_without_a_parallel_class_groups_are_small():
+    def group(n: int) -> list[Compute]:
+        return [op("y", (n,), [], {"x": [0]}, [0]), op("sum", (n,), [0], {"y": [0]}, [])]
+
+    assert is_legal(group(4096), TOY)
+    assert not is_legal(group(4097), TOY)
+    assert is_legal(group(4097)[:1], TOY) and is_legal(group(4097)[1:], TOY)
+
+
+def test_a_batch_is_not_whole():
+    operands: dict[Hashable, Sequence[Coordinate]] = {"a": [0, 1, 3], "b": [0, 3, 2]}
+    batch = op("x", (3, 8, 8, 5), [3], operands, [0, 1, 2], contraction=True)
+    assert is_legal([batch, op("sum", (3, 8, 8), [2], {"x": [0, 1, 2]}, [0, 1])], TOY)
+    assert not is_legal([batch, op("sum", (3, 8, 8), [0], {"x": [0, 1, 2]}, [1, 2])], TOY)
+
+
+def test_a_product_comes_first():
+    behind = op("relu", (20, 12), [], {"x": [0, 1]}, [0, 1])
+    assert is_legal([product(20, 12), behind], TOY)
+    before = op("a", (20, 9), [], {"y": [0, 1]}, [0, 1])
+    assert not is_legal([before, product(20, 12)], TOY)
+    # What does not depend on it would be computed beside it.
+    beside = op("bias", (12,), [], {"y": [0]}, [0])
+    added = op("add", (20, 12), [], {"x": [0, 1], "bias": [1]}, [0, 1])
+    assert not is_legal([beside, product(20, 12), added], TOY)
+    assert is_legal([product(20, 12), added], TOY)
+
+
+def test_one_product_in_a_kernel():
+    operands: dict[Hashable, Sequence[Coordinate]] = {"x": [0, 2], "c": [2, 1]}
+    second = op("z", (20, 7, 12), [2], operands, [0, 1], contraction=True)
+    assert is_legal([product(20, 12)], TOY) and is_legal([second], TOY)
+    assert not is_legal([product(20, 12), second], TOY)
+
+
+def test_what_is_no_loop_nest():
+    doubled = op("y", (6,), [], {"x": [{0: 2}]}, [0])
+    assert not is_legal([op("x", (12,), [], {"a": [0]}, [0]), doubled], TOY)

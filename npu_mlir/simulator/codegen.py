@@ -7,59 +7,41 @@
                                                                 S += 1
 
 `S` is the time of the scalar unit: each scalar operation and each iteration of a loop costs the issue cycles, constants
-and buffers are free. The function returns `S` and how often each block ran, from which all counters follow.
+and buffers are free. The function returns `S` and how often each block ran, from which all counters follow. In kernels
+that run long, time is computed in place instead of by calls (`inlined_timing.py`), and short loops are unrolled.
 
-Does not handle: `cf` branches, scalars that are loaded from memory, floats in scalar code.
+Does not handle: `cf` branches; for scalars see `scalar_code.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects import affine, arith, scf
-from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation
 
-from npu_mlir.analysis.affine_maps import python_expression
-from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
-from npu_mlir.dialects.npu_isa import Pipe
-from npu_mlir.interpreters.arith import constant_value
-from npu_mlir.interpreters.registry import elementwise_function
+from npu_mlir.simulator.blocks import BlockInfo, block_infos, blocks_within, constant_trips
 from npu_mlir.simulator.debugger import Debugger
-from npu_mlir.simulator.errors import SimulationError, wait_without_set
+from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.simulator.hazards import Hazards
+from npu_mlir.simulator.inlined_timing import InlinedTiming, canonical
 from npu_mlir.simulator.observer import Observer
 from npu_mlir.simulator.periods import loop_periods
 from npu_mlir.simulator.pipes import Clock
 from npu_mlir.simulator.repeats import Repeats
-from npu_mlir.targets.cost import Cost, cost_of
+from npu_mlir.simulator.scalar_code import ScalarCode, literal, timing_values
+from npu_mlir.simulator.source import Source
+from npu_mlir.simulator.timing_code import CalledTiming, Event, TimingCode
+from npu_mlir.targets.cost import cost_of
 from npu_mlir.targets.target import Target
 
-_INFIX: dict[type[Operation], str] = {
-    arith.AddiOp: "{} + {}",
-    arith.SubiOp: "{} - {}",
-    arith.MuliOp: "{} * {}",
-    arith.FloorDivSIOp: "{} // {}",
-    arith.DivUIOp: "{} // {}",
-    arith.RemUIOp: "{} % {}",
-    arith.CeilDivSIOp: "-(-{} // {})",
-    arith.CeilDivUIOp: "-(-{} // {})",
-    arith.MinSIOp: "min({}, {})",
-    arith.MinUIOp: "min({}, {})",
-    arith.MaxSIOp: "max({}, {})",
-    arith.MaxUIOp: "max({}, {})",
-    arith.AndIOp: "{} & {}",
-    arith.OrIOp: "{} | {}",
-    arith.XOrIOp: "{} ^ {}",
-    arith.SelectOp: "{1} if {0} else {2}",
-    arith.IndexCastOp: "{}",
-}
-"""Scalar code, exact for the index values that programs have (no overflow, unsigned ones not negative)."""
+Decode = Callable[[npu_isa.Instruction], Callable[..., None]]
 
-_PREDICATES = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
+UNROLLED = 64
+"""Entries that an unrolled loop may have."""
 
 
 @dataclass(frozen=True)
@@ -73,26 +55,15 @@ class Mode:
     """Explains the time; there only with `time`."""
     debugger: Debugger | None = None
     """Asked before each instruction."""
-    extrapolate: bool = True
-    """Skip what repeats, where nothing but time is asked for."""
+    inline: bool = False
+    """Compute time in place; not with an observer or a debugger."""
+    extrapolate: bool = False
+    """Skip what repeats; only where time is all there is to do, in place."""
 
     @property
-    def skips(self) -> bool:
-        """Whether iterations of loops may be skipped."""
-        return (
-            self.extrapolate
-            and self.time
-            and not (self.values or self.checks or self.observer or self.debugger)
-        )
-
-
-@dataclass
-class BlockInfo:
-    """What one execution of a block amounts to, without the blocks inside."""
-
-    instructions: int = 0
-    flags: int = 0
-    works: list[npu_isa.CubeWork] = field(default_factory=list[npu_isa.CubeWork])
+    def only_time(self) -> bool:
+        """Whether time is all there is to do."""
+        return self.inline and not (self.values or self.checks)
 
 
 @dataclass(frozen=True)
@@ -104,366 +75,259 @@ class Generated:
     source: str
 
 
-def generate(
-    kernel: tile.KernelOp,
-    target: Target,
-    clock: Clock,
-    decode: Callable[[npu_isa.Instruction], Callable[..., None]],
-    mode: Mode,
-) -> Generated:
-    """Make the function of a kernel."""
-    generator = _Generator(target, clock, decode, mode)
-    generator.kernel(kernel)
-    source = "\n".join(generator.lines)
-    exec(compile(source, f"<kernel {kernel.sym_name.data}>", "exec"), generator.names)
-    return Generated(generator.names["kernel"], generator.blocks, source)
+def generate(kernel: tile.KernelOp, target: Target, clock: Clock, decode: Decode, mode: Mode) -> Generated:
+    """Make the function of a kernel; `clock` is where its pipes end up."""
+    generator = _Generator(kernel, target, clock, decode, mode)
+    generator.kernel()
+    source = "\n".join(generator.source.lines)
+    names = generator.source.names
+    exec(compile(source, f"<kernel {kernel.sym_name.data}>", "exec"), names)
+    return Generated(names["kernel"], list(generator.infos.values()), source)
 
 
 class _Generator:
-    def __init__(
-        self,
-        target: Target,
-        clock: Clock,
-        decode: Callable[[npu_isa.Instruction], Callable[..., None]],
-        mode: Mode,
-    ):
+    def __init__(self, kernel: tile.KernelOp, target: Target, clock: Clock, decode: Decode, mode: Mode):
+        self.op = kernel
         self.target = target
-        self.clock = clock
         self.decode = decode
         self.mode = mode
-        self.lines: list[str] = []
-        self.blocks: list[BlockInfo] = []
-        self.names: dict[str, Any] = {"over_budget": over_budget}
-        self.values: dict[SSAValue, str] = {}
-        self.bases: dict[SSAValue, SSAValue] = {}
-        self.indent = 1
-        self.pending = 0
-        self.fresh = 0
+        self.source = Source()
+        self.source.names["over_budget"] = over_budget
+        self.line = self.source.line
+        self.scalars = ScalarCode(self.source, timing_values(kernel) if mode.only_time else None)
+        self.timing = TimingCode()
+        if mode.time and mode.inline:
+            self.timing = InlinedTiming(self.source, clock, target, kernel)
+        elif mode.time:
+            self.timing = CalledTiming(self.source, clock, mode.observer)
         self.issue = target.latencies["issue"]
-        self.periods: dict[scf.ForOp, int] = {}
+        self.infos = block_infos(kernel, target)
+        self.numbers = {block: i for i, block in enumerate(self.infos)}
+        self.executions = ["1"] * len(self.infos)
+        """Of each block, an expression at the end of the function."""
+        self.periods = loop_periods(kernel) if mode.extrapolate and mode.only_time else {}
         """Of loops whose iterations may be skipped."""
-
-    # ---- text
-
-    def line(self, text: str) -> None:
-        self.lines.append("    " * self.indent + text)
-
-    def name(self, prefix: str) -> str:
-        self.fresh += 1
-        return f"{prefix}{self.fresh}"
-
-    def bind(self, prefix: str, value: Any) -> str:
-        """A global of the function that holds `value`."""
-        name = self.name(prefix)
-        self.names[name] = value
-        return name
-
-    def define(self, value: SSAValue) -> str:
-        self.values[value] = name = self.name("v")
-        return name
-
-    def assign(self, value: SSAValue, text: str) -> None:
-        self.line(f"{self.define(value)} = {text}")
-
-    def flush(self) -> None:
-        """Account for the scalar operations so far."""
-        if self.pending and self.mode.time:
-            self.line(f"S += {self.pending}")
-        self.pending = 0
-
-    def now(self) -> str:
-        """The scalar time at which the next entry is issued."""
-        text = f"S + {self.pending}" if self.pending else "S"
-        self.pending = 0
-        return text
 
     # ---- structure
 
-    def kernel(self, op: tile.KernelOp) -> None:
-        if self.mode.skips:
-            self.periods = loop_periods(op)
-        self.lines.append("def kernel(arguments, budget):")
-        arguments = [self.define(arg) for arg in op.body.block.args]
+    def kernel(self) -> None:
+        body = self.op.body.block
+        self.source.lines.append("def kernel(arguments, budget):")
+        arguments = [self.scalars.define(arg) for arg in body.args]
         self.line("S = steps = 0")
         self.line(f"{', '.join(arguments)}, = arguments")
-        position = len(self.lines)
-        counter = self.block(op.body.block)
-        self.line(f"{counter} = 1")
-        counters = [f"n{i}" for i in range(len(self.blocks))]
-        self.lines.insert(position, "    " + " = ".join(counters) + " = 0")
-        self.line(f"return S, [{', '.join(counters)}]")
+        position = len(self.source.lines)
+        self.timing.begin()
+        self.block(body)
+        counters = [f"n{i}" for i, text in enumerate(self.executions) if text == f"n{i}"]
+        if counters:
+            self.source.insert(position, " = ".join(counters) + " = 0")
+        self.timing.end()
+        self.line(f"return S, [{', '.join(self.executions)}]")
 
-    def block(self, block: Block, end: Callable[[], None] | None = None) -> str:
-        """The code of a block; returns the name of the counter of its executions."""
-        counter = f"n{len(self.blocks)}"
-        info = BlockInfo()
-        self.blocks.append(info)
+    def block(self, block: Block) -> None:
+        """The code of a block, settled."""
         for op in block.ops:
-            self.operation(op, info)
-        if end is not None:
-            end()
-        self.flush()
-        return counter
+            self.operation(op)
+        self.timing.settle()
 
-    def operation(self, op: Operation, info: BlockInfo) -> None:
+    def counter(self, block: Block) -> str:
+        """The variable that counts the executions of a block."""
+        number = self.numbers[block]
+        self.executions[number] = f"n{number}"
+        return f"n{number}"
+
+    def operation(self, op: Operation) -> None:
         match op:
             case tile.ReturnOp() | scf.YieldOp():
                 pass
             case npu_isa.Instruction():
-                self.instruction(op, info)
+                self.instruction(op)
             case npu_isa.SetFlagOp():
-                info.flags += 1
-                self.set_flag(op)
+                event = self.flag(op)
+                self.timing.set_flag(op, event)
             case npu_isa.WaitFlagOp():
-                info.flags += 1
-                self.wait_flag(op)
+                event = self.flag(op)
+                self.timing.wait_flag(op, event)
             case npu_isa.BarrierOp():
-                self.barrier(op)
+                self.pause(op)
+                self.timing.scalar(self.issue)
+                if self.mode.checks is not None:
+                    self.line(f"{self.source.bind('c', self.mode.checks.barrier)}()")
+                self.timing.barrier(op)
             case scf.ForOp():
                 self.loop(op)
             case scf.IfOp():
                 self.conditional(op)
             case _:
-                self.scalar(op)
+                if self.scalars.emit(op):
+                    self.timing.scalar(self.issue)
+
+    # ---- loops
 
     def loop(self, op: scf.ForOp) -> None:
-        self.flush()
-        carried = [self.define(arg) for arg in op.body.block.args[1:]]
-        for name, init in zip(carried, op.iter_args, strict=True):
-            self.line(f"{name} = {self.values[init]}")
-        lower, upper, step = (self.values[v] for v in (op.lb, op.ub, op.step))
-        trips = self.name("r")
+        trips = self.unrolled(op)
+        if trips is not None:
+            self.unroll(op, trips)
+            return
+        self.timing.settle()
+        values, body = self.scalars.values, op.body.block
+        kept = [i for i, arg in enumerate(body.args[1:]) if self.scalars.needs(arg)]
+        carried = [self.scalars.define(body.args[1 + i]) for i in kept]
+        for name, i in zip(carried, kept, strict=True):
+            self.line(f"{name} = {values[op.iter_args[i]]}")
+        lower, upper, step = (values[v] for v in (op.lb, op.ub, op.step))
+        trips = self.source.name("r")
+        index = self.scalars.define(body.args[0])
+        counter = self.counter(body)
         self.line(f"{trips} = range({lower}, {upper}, {step})")
-        head = len(self.lines)
+        self.line(f"{counter} += len({trips})")
+        self.line(f"steps += len({trips}) * {self.steps(body)}")
+        self.line("if steps > budget: over_budget(budget)")
+        head = len(self.source.lines)
+        self.source.indent += 1
+        self.timing.scalar(self.issue)
+        self.block(body)
+        if carried and body.last_op is not None:
+            yielded = [values[body.last_op.operands[i]] for i in kept]
+            self.line(f"{', '.join(carried)}, = {', '.join(yielded)},")
+        if len(self.source.lines) == head:
+            self.line("pass")
+        self.source.indent -= 1
         period = self.periods.get(op)
         if period is None:
-            self.line(f"for {self.define(op.body.block.args[0])} in {trips}:")
-        self.indent += 1
-        self.pending = self.issue
-        last = op.body.block.last_op
-        yielded = list(last.operands) if last is not None else []
+            self.source.insert(head, f"for {index} in {trips}:")
+        else:
+            inner = [
+                text
+                for block in blocks_within(body)
+                if (text := self.executions[self.numbers[block]])[0] == "n"
+            ]
+            self.source.insert(head, *self.watch(trips, index, [*inner[1:], *carried], period))
+        for name, i in zip(carried, kept, strict=True):
+            self.scalars.values[op.results[i]] = self.source.name("v")
+            self.line(f"{values[op.results[i]]} = {name}")
 
-        def carry() -> None:
-            if carried:
-                self.line(f"{', '.join(carried)}, = {', '.join(self.values[v] for v in yielded)},")
-
-        if period is not None:
-            self.define(op.body.block.args[0])
-        size = len(self.lines)
-        counter = self.block(op.body.block, carry)
-        if len(self.lines) == size:
-            self.line("pass")
-        self.indent -= 1
-        indent = "    " * self.indent
-        number = int(counter[1:])
-        info = self.blocks[number]
-        lines = [
-            f"{counter} += len({trips})",
-            f"steps += len({trips}) * {1 + info.instructions + info.flags}",
-            "if steps > budget: over_budget(budget)",
-        ]
-        if period is not None:
-            inner = [f"n{i}" for i in range(number + 1, len(self.blocks))]
-            index = self.values[op.body.block.args[0]]
-            lines += self.watch(trips, index, [*inner, *carried], period)
-        self.lines[head:head] = [indent + line for line in lines]
-        for name, result in zip(carried, op.results, strict=True):
-            self.assign(result, name)
+    def steps(self, block: Block) -> int:
+        """The steps of one execution of a block, unrolled loops included."""
+        steps = self.infos[block].steps
+        for op in block.ops:
+            if isinstance(op, scf.ForOp) and (trips := self.unrolled(op)) is not None:
+                steps += len(trips) * self.steps(op.body.block)
+        return steps
 
     def watch(self, trips: str, index: str, counters: Sequence[str], period: int) -> list[str]:
         """The head of a loop whose iterations may be skipped; all `counters` grow alike in what is repeated."""
-        repeats, x = self.bind("w", Repeats(self.clock, period)), self.name("i")
+        repeats, x = self.source.bind("w", Repeats(period)), self.source.name("i")
         skip = [f"{name} += g[{i + 2}]" for i, name in enumerate(counters)]
+        state = f"({''.join(f'{name}, ' for name in self.timing.state())})"
         return [
             f"{repeats}.begin(len({trips}))",
             f"{x} = 0",
             f"while {x} < len({trips}):",
             f"    if {x} == {repeats}.next:",
-            f"        g = {repeats}.look({x}, S, ({''.join(f'{name}, ' for name in counters)}))",
+            f"        g = {repeats}.look({x}, S, ({''.join(f'{name}, ' for name in counters)}), {state})",
             "        if g is not None:",
             f"            {'; '.join([f'{x} += g[0]', 'S += g[1]', *skip])}",
+            *(f"            {line}" for line in self.timing.shift("g[1]")),
             "            continue",
             f"    {index} = {trips}[{x}]",
             f"    {x} += 1",
         ]
 
+    def unrolled(self, op: scf.ForOp) -> range | None:
+        """The values of the index of a loop that is worth unrolling."""
+        if not self.mode.only_time or op in self.periods:
+            return None
+        trips = constant_trips(op)
+        if trips is None:
+            return None
+        entries = 0
+        for inner in op.body.block.ops:
+            if isinstance(inner, scf.IfOp | npu_isa.BarrierOp):
+                return None
+            if isinstance(inner, scf.ForOp):
+                inner_trips = self.unrolled(inner)
+                if inner_trips is None:
+                    return None
+                entries += len(inner_trips) * (self.steps(inner.body.block) - 1)
+        entries += self.infos[op.body.block].steps - 1
+        return trips if 0 < len(trips) * entries <= UNROLLED else None
+
+    def unroll(self, op: scf.ForOp, trips: range) -> None:
+        """The iterations of a loop, one behind the other."""
+        values, body = self.scalars.values, op.body.block
+        around = op.parent_block()
+        assert around is not None
+        self.executions[self.numbers[body]] = f"{len(trips)} * {self.executions[self.numbers[around]]}"
+        carried = [values.get(init, "") for init in op.iter_args]
+        for index in trips:
+            values[body.args[0]] = literal(index)
+            values |= zip(body.args[1:], carried, strict=True)
+            self.timing.scalar(self.issue)
+            for inner in body.ops:
+                self.operation(inner)
+            if body.last_op is not None:
+                carried = [values.get(v, "") for v in body.last_op.operands]
+        values |= zip(op.results, carried, strict=True)
+
     def conditional(self, op: scf.IfOp) -> None:
-        self.pending += self.issue
-        self.flush()
-        results = [self.define(result) for result in op.results]
-        for region, head in ((op.true_region, f"if {self.values[op.cond]}:"), (op.false_region, "else:")):
+        self.timing.scalar(self.issue)
+        self.timing.settle()
+        values = self.scalars.values
+        kept = [i for i, result in enumerate(op.results) if self.scalars.needs(result)]
+        results = [self.source.name("v") for _ in kept]
+        for region, head in ((op.true_region, f"if {values[op.cond]}:"), (op.false_region, "else:")):
             if not region.blocks:
                 continue
             self.line(head)
-            self.indent += 1
-            block = region.block
-            position = len(self.lines)
+            self.source.indent += 1
+            self.line(f"{self.counter(region.block)} += 1")
+            self.block(region.block)
+            if results and region.block.last_op is not None:
+                yielded = [values[region.block.last_op.operands[i]] for i in kept]
+                self.line(f"{', '.join(results)}, = {', '.join(yielded)},")
+            self.source.indent -= 1
+        values |= {op.results[i]: name for i, name in zip(kept, results, strict=True)}
 
-            def finish(block: Block = block) -> None:
-                if results and block.last_op is not None:
-                    yielded = ", ".join(self.values[v] for v in block.last_op.operands)
-                    self.line(f"{', '.join(results)}, = {yielded},")
+    # ---- entries
 
-            counter = self.block(block, finish)
-            self.lines.insert(position, "    " * self.indent + f"{counter} += 1")
-            self.indent -= 1
-
-    # ---- scalar unit
-
-    def scalar(self, op: Operation) -> None:
-        match op:
-            case arith.ConstantOp() if isinstance(op.value, IntegerAttr):
-                value = op.value.value.data
-                self.values[op.result] = str(value) if value >= 0 else f"({value})"
-                return
-            case arith.ConstantOp():
-                self.values[op.result] = self.bind("k", constant_value(op.value))
-                return
-            case npu_isa.BufferOp():
-                self.values[op.result] = str(op.address.value.data)
-                self.bases[op.result] = op.result
-                return
-            case npu_isa.SlotOp():
-                buffer = op.buffer.owner
-                assert isinstance(buffer, npu_isa.BufferOp)
-                slots, size = buffer.slots.value.data, buffer.bytes.value.data
-                index = self.values[op.index]
-                self.assign(op.result, f"{self.values[op.buffer]} + {index} % {slots} * {size}")
-                self.bases[op.result] = op.result
-            case npu_isa.AtOp():
-                terms = [self.values[v] for v in op.operands]
-                if op.constant.value.data:
-                    terms.append(str(op.constant.value.data))
-                self.assign(op.result, " + ".join(terms))
-                if op.base in self.bases:
-                    self.bases[op.result] = self.bases[op.base]
-            case affine.ApplyOp():
-                names = [self.values[v] for v in op.mapOperands]
-                map_ = op.map.data
-                dims, symbols = names[: map_.num_dims], names[map_.num_dims :]
-                self.assign(op.result, python_expression(map_.results[0], dims, symbols))
-            case arith.CmpiOp():
-                lhs, rhs = self.values[op.lhs], self.values[op.rhs]
-                self.assign(op.result, f"{lhs} {_PREDICATES[op.predicate.value.data]} {rhs}")
-            case _:
-                self.other_scalar(op)
-        self.pending += self.issue
-
-    def other_scalar(self, op: Operation) -> None:
-        operands = [self.values[v] for v in op.operands]
-        if type(op) in _INFIX:
-            self.assign(op.results[0], _INFIX[type(op)].format(*operands))
-            return
-        function = elementwise_function(op)
-        if function is None or len(op.results) != 1:
-            raise UserError(f"the scalar unit has no '{op.name}'", loc=op)
-        self.assign(op.results[0], f"{self.bind('f', function)}({', '.join(operands)})")
-
-    # ---- instructions
-
-    def instruction(self, op: npu_isa.Instruction, info: BlockInfo) -> None:
-        info.instructions += 1
-        work = op.work()
-        if isinstance(work, npu_isa.CubeWork):
-            info.works.append(work)
-        operands = [self.values[v] for v in op.operands]
+    def instruction(self, op: npu_isa.Instruction) -> None:
         self.pause(op)
-        if self.mode.time:
-            self.timed(op, cost_of(work, self.target))
+        operands, slots = [], []
+        if not self.mode.only_time:
+            operands = [self.scalars.values[v] for v in op.operands]
+            bases = [self.scalars.base(op, v) for v in op.operands]
+            slots = [self.scalars.values[base] for base in bases if base is not None]
+        self.timing.instruction(op, cost_of(op.work(), self.target), slots)
         if self.mode.checks is not None:
-            bases = [self.base(op, v) for v in op.operands]
-            check = self.bind("c", self.mode.checks.instruction(op, bases))
-            starts = [self.values[base] for base in bases if base is not None]
-            self.line(f"{check}({', '.join([*operands, *starts])})")
+            bases = [self.scalars.base(op, v) for v in op.operands]
+            check = self.source.bind("c", self.mode.checks.instruction(op, bases))
+            self.line(f"{check}({', '.join([*operands, *slots])})")
         if self.mode.values:
-            self.line(f"{self.bind('x', self.decode(op))}({', '.join(operands)})")
+            self.line(f"{self.source.bind('x', self.decode(op))}({', '.join(operands)})")
 
-    def timed(self, op: npu_isa.Instruction, cost: Cost) -> None:
-        """The issue of an instruction; an observer also gets the slots that it uses."""
-        observer = self.mode.observer
-        step = self.clock.pipes[op.PIPE].run if observer is None else observer.instruction(op, cost)
-        arguments = [self.now(), str(cost.occupancy), str(cost.latency), str(cost.head)]
-        if observer is not None:
-            bases = [self.base(op, value) for value in op.operands]
-            arguments += [self.values[base] for base in bases if base is not None]
-        self.line(f"S = {self.bind('t', step)}({', '.join(arguments)})")
-
-    def base(self, op: Operation, value: SSAValue) -> SSAValue | None:
-        """The slot that an address lies in, None if the value is not an address."""
-        if not isinstance(value.type, npu_isa.AddrType):
-            return None
-        if value not in self.bases:
-            raise UserError("an address has to come from npu_isa.buffer, npu_isa.slot or npu_isa.at", loc=op)
-        return self.bases[value]
-
-    def event(self, op: npu_isa.FlagInstruction) -> str:
-        event = str(op.event.value.data)
+    def flag(self, op: npu_isa.SetFlagOp | npu_isa.WaitFlagOp) -> Event:
+        """What a set and a wait have in common; returns the event."""
+        self.pause(op)
+        first = op.event.value.data
         if op.index is None:
-            return event
-        return f"{event} + {self.values[op.index]} % {op.slots.value.data}"
+            event = Event(first)
+        else:
+            event = canonical(first, *self.scalars.parts(op.index), op.slots.value.data)
+        if self.mode.checks is not None:
+            checks = self.mode.checks
+            check = checks.set_flag(op) if isinstance(op, npu_isa.SetFlagOp) else checks.wait_flag(op)
+            self.line(f"{self.source.bind('c', check)}({event})")
+        return event
 
     def pause(self, op: Operation) -> None:
         """Let the debugger look at what is about to be executed."""
         if self.mode.debugger is not None:
-            stop = self.bind("b", self.mode.debugger.before(op))
-            self.line(f"{stop}({', '.join([f'S + {self.pending}', *(self.values[v] for v in op.operands)])})")
-
-    def set_flag(self, op: npu_isa.SetFlagOp) -> None:
-        self.pause(op)
-        if self.mode.checks is not None:
-            self.line(f"{self.bind('c', self.mode.checks.set_flag(op))}({self.event(op)})")
-        if self.mode.time:
-            observer = self.mode.observer
-            step = _timed_set(self.clock, *op.pipes) if observer is None else observer.set_flag(op)
-            self.line(f"S = {self.bind('t', step)}({self.now()}, {self.event(op)})")
-
-    def wait_flag(self, op: npu_isa.WaitFlagOp) -> None:
-        self.pause(op)
-        if self.mode.checks is not None:
-            self.line(f"{self.bind('c', self.mode.checks.wait_flag(op))}({self.event(op)})")
-        if self.mode.time:
-            observer = self.mode.observer
-            step = _timed_wait(self.clock, op, *op.pipes) if observer is None else observer.wait_flag(op)
-            self.line(f"S = {self.bind('t', step)}({self.now()}, {self.event(op)})")
-
-    def barrier(self, op: npu_isa.BarrierOp) -> None:
-        self.pause(op)
-        self.pending += self.issue
-        if self.mode.checks is not None:
-            self.line(f"{self.bind('c', self.mode.checks.barrier)}()")
-        if self.mode.time:
-            observer = self.mode.observer
-            step = self.clock.idle if observer is None else observer.barrier(op)
-            self.line(f"S = {self.bind('t', step)}({self.now()})")
-
-
-def _timed_set(clock: Clock, src: Pipe, dst: Pipe) -> Callable[[int, int], int]:
-    set_flag, flags = clock.pipes[src].set_flag, clock.flags
-    # A flag is found by its key, which is made once for each event.
-    keys = [(src, dst, event) for event in range(_EVENTS)]
-
-    def step(now: int, event: int) -> int:
-        now, flags[keys[event] if event < _EVENTS else (src, dst, event)] = set_flag(now)
-        return now
-
-    return step
-
-
-def _timed_wait(clock: Clock, op: npu_isa.WaitFlagOp, src: Pipe, dst: Pipe) -> Callable[[int, int], int]:
-    wait_flag, pop = clock.pipes[dst].wait_flag, clock.flags.pop
-    keys = [(src, dst, event) for event in range(_EVENTS)]
-
-    def step(now: int, event: int) -> int:
-        raised = pop(keys[event] if event < _EVENTS else (src, dst, event), None)
-        if raised is None:
-            raise wait_without_set(op, event)
-        return wait_flag(now, raised)
-
-    return step
-
-
-_EVENTS = 16
-"""Event ids whose keys are at hand; more are allowed."""
+            stop = self.source.bind("b", self.mode.debugger.before(op))
+            self.line(
+                f"{stop}({', '.join([self.timing.now(), *(self.scalars.values[v] for v in op.operands)])})"
+            )
 
 
 def over_budget(budget: int) -> None:

@@ -15,6 +15,7 @@ computing. Only the blocked intervals are noted, for each pipe the part that lie
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -77,7 +78,7 @@ class _PipeState:
         self.free: Link | None = None
         self.gate: Link | None = None
         self.done: Link | None = None
-        self.starts: list[Link | None] = [None] * clock.depth
+        self.starts: deque[Link | None] = deque([None] * clock.depth, clock.depth)
         self.blocked: dict[str, int] = {}
         """Cycles behind the last entry in which the scalar unit was blocked, by cause."""
 
@@ -115,16 +116,16 @@ class Observer:
         fill, busy, latency_key = (site, "fill"), (site, "busy"), (site, "latency")
 
         def step(now: int, occupancy: int, latency: int, head: int, *starts: int) -> int:
-            free, gate, done, position = clock.free, clock.gate, clock.done, clock.position
+            free, gate, done = clock.free, clock.gate, clock.done
             after = clock.run(now, occupancy, latency, head)
-            self._issue(stats, state, position, now, after)
-            start = clock.starts[position]
+            self._issue(stats, state, now, after)
+            start = clock.starts[-1]
             stats.fill += self._gap(stats, state, free, after, start)
             if free >= start:
                 link = state.free
             else:
                 link = (self.link if after >= gate else state.gate, fill, head)
-            state.starts[position] = link
+            state.starts.append(link)
             state.free = (link, busy, occupancy)
             if clock.done > done:
                 state.done = (state.free, latency_key, latency) if latency else state.free
@@ -143,13 +144,13 @@ class Observer:
         key = (site, "flag")
 
         def step(now: int, event: int) -> int:
-            free, position = clock.free, clock.position
+            free = clock.free
             after, raised = clock.set_flag(now)
-            self._issue(stats, state, position, now, after)
-            start = clock.starts[position]
+            self._issue(stats, state, now, after)
+            start = clock.starts[-1]
             self._gap(stats, state, free, after, start)
             link = state.free if free >= after else self.link
-            self._flagged(stats, state, position, link, key)
+            self._flagged(stats, state, link, key)
             if self.recording is not None:
                 self.recording.add(site, start, clock.free, -1, ())
             entry = -1 if self.recording is None else self.recording.last
@@ -171,16 +172,16 @@ class Observer:
             if raised is None:
                 raise wait_without_set(op, event)
             flag, setter, entry = self.raised.pop((src, dst, event))
-            free, gate, position = clock.free, clock.gate, clock.position
+            free, gate = clock.free, clock.gate
             after = clock.wait_flag(now, raised)
-            self._issue(stats, state, position, now, after)
-            start = clock.starts[position]
+            self._issue(stats, state, now, after)
+            start = clock.starts[-1]
             waited = self._gap(stats, state, free, after, start)
             if waited:
                 wait = FlagWait(src, dst, event, setter)
                 stats.waiting[wait] = stats.waiting.get(wait, 0) + waited
             ready = flag if raised >= after else self.link
-            self._flagged(stats, state, position, state.free if free >= start else ready, key)
+            self._flagged(stats, state, state.free if free >= start else ready, key)
             if clock.gate > gate:
                 state.gate = (ready, key, clock.flag_cycles)
             if self.recording is not None:
@@ -228,14 +229,14 @@ class Observer:
             self.link = (self.link, (NOWHERE, "scalar"), cycles)
             self.now = now
 
-    def _issue(self, site: Site, state: _PipeState, position: int, now: int, after: int) -> None:
+    def _issue(self, site: Site, state: _PipeState, now: int, after: int) -> None:
         """The scalar unit got `now` to the entry, waited for room in the queue, and was through with it at `after`."""
         self._compute(now)
         site.count += 1
         issue = state.clock.issue_cycles
         if after - issue > now:
             self._block(f"queue {state.pipe}", now, after - issue)
-            self.link = state.starts[position]
+            self.link = state.starts[0]
         if issue:
             self.link = (self.link, (NOWHERE, "issue"), issue)
             self.scalar["issue"] = self.scalar.get("issue", 0) + issue
@@ -267,11 +268,11 @@ class Observer:
             state.blocked = {}
         return start - free if start > free else 0
 
-    def _flagged(self, site: Site, state: _PipeState, position: int, link: Link | None, key: Key) -> None:
+    def _flagged(self, site: Site, state: _PipeState, link: Link | None, key: Key) -> None:
         """A set or wait starts at `link` and takes the flag cycles."""
         cycles = state.clock.flag_cycles
         site.flag += cycles
-        state.starts[position] = link
+        state.starts.append(link)
         state.free = (link, key, cycles)
 
     def _latest(self, end: int) -> Link | None:

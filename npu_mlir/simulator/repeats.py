@@ -1,13 +1,11 @@
 """Skip the iterations of a loop that repeat what was seen, exactly.
 
-At the iterations where a loop is about to do the same again (see `periods.py`), the state of all pipes and flags
-relative to the scalar unit is looked up among the earlier ones. If it is there, everything from then on is a
+At the iterations where a loop is about to do the same again (see `periods.py`), the times of all pipes and flags
+relative to the scalar unit are looked up among the earlier ones. If they are there, everything from then on is a
 repetition: the loop goes round from that state to this one as often as it fits, and only the rest is executed.
 """
 
 from __future__ import annotations
-
-from npu_mlir.simulator.pipes import Clock
 
 FEWEST = 8
 """Periods that a loop has to have for a look to pay."""
@@ -22,16 +20,15 @@ MOST_FAILURES = 4
 class Repeats:
     """Watches one loop of a kernel."""
 
-    __slots__ = ("clock", "failures", "next", "period", "seen", "trips")
+    __slots__ = ("failures", "next", "period", "seen", "trips")
 
-    def __init__(self, clock: Clock, period: int):
-        self.clock = clock
+    def __init__(self, period: int):
         self.period = period
         self.next = -1
         """The iteration to look at next; -1 for none."""
         self.trips = 0
         self.failures = 0
-        self.seen: dict[tuple[object, ...], tuple[int, int, tuple[int, ...], tuple[int, ...]]] = {}
+        self.seen: dict[tuple[int, ...], tuple[int, int, tuple[int, ...]]] = {}
 
     def begin(self, trips: int) -> None:
         """The loop begins."""
@@ -40,12 +37,18 @@ class Repeats:
         self.trips = trips
         self.seen.clear()
 
-    def look(self, iteration: int, now: int, counters: tuple[int, ...]) -> tuple[int, ...] | None:
-        """What to add to the iteration, the scalar time and each counter, if iterations can be skipped."""
-        state = self.clock.state(now)
+    def look(
+        self, iteration: int, now: int, counters: tuple[int, ...], times: tuple[int, ...]
+    ) -> tuple[int, ...] | None:
+        """What to add to the iteration, the scalar time and each counter, if iterations can be skipped.
+
+        `times` are all that later entries can depend on, -1 for a flag that is not pending; what is past is as good
+        as now.
+        """
+        state = tuple([time - now if time > now else 0 if time >= 0 else -1 for time in times])
         before = self.seen.get(state)
         if before is None:
-            self.seen[state] = iteration, now, self.clock.occupied(), counters
+            self.seen[state] = iteration, now, counters
             self.next = iteration + self.period
             if len(self.seen) > MOST_STATES or self.next >= self.trips:
                 self.next = -1
@@ -53,11 +56,10 @@ class Repeats:
             return None
         self.next = -1
         self.failures = 0
-        first, start, occupied, old = before
+        first, start, old = before
         length, cycles = iteration - first, now - start
-        times = (self.trips - iteration) // length
-        if not times:
+        more = (self.trips - iteration) // length
+        if not more:
             return None
-        self.clock.repeat(times, cycles, occupied)
-        growth = [times * (c - o) for c, o in zip(counters, old, strict=True)]
-        return (times * length, times * cycles, *growth)
+        growth = [more * (c - o) for c, o in zip(counters, old, strict=True)]
+        return (more * length, more * cycles, *growth)

@@ -27,6 +27,7 @@ from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.numerics import quiet
 from npu_mlir.interpreters.registry import Results, Step
 from npu_mlir.simulator.attribution import Attribution, attribute, loc_of
+from npu_mlir.simulator.blocks import runs_long
 from npu_mlir.simulator.codegen import Generated, Mode, generate
 from npu_mlir.simulator.debugger import Debugger
 from npu_mlir.simulator.errors import SimulationError, describe
@@ -291,18 +292,21 @@ class KernelProgram:
         debugger = self.host.debugger
         if debugger is not None:
             debugger.begin(self.kernel, clock, arguments)
-        mode = Mode(values, True, checks, observer, debugger, options.extrapolate)
+        inline = observer is None and debugger is None and runs_long(self.kernel, target)
+        mode = Mode(values, True, checks, observer, debugger, inline, options.extrapolate)
         generated = self._generate(mode, clock)
         now, executions = generated.run(arguments, self.host.options.budget)
         if checks is not None:
             checks.end()
         stats = KernelStats(self.stats.name, self.stats.loc, launches=1)
         stats.cycles = clock.idle(now) + target.latencies["launch"]
-        stats.pipe_busy = clock.busy()
         if observer is not None:
             self._explain(observer, now, recording)
         for count, block in zip(executions, generated.blocks, strict=True):
             stats.instructions += count * block.instructions
+            for pipe, cycles in block.busy.items():
+                if count and cycles:
+                    stats.pipe_busy[pipe] = stats.pipe_busy.get(pipe, 0) + count * cycles
             for work in block.works:
                 stats.macs += count * _macs(work)
                 stats.padded_macs += count * padded_macs(work, target)

@@ -1,0 +1,92 @@
+"""The blocks of a kernel: what one execution amounts to, and how often they are executed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Block
+
+from npu_mlir.dialects import npu_isa, tile
+from npu_mlir.dialects.npu_isa import Pipe
+from npu_mlir.targets.cost import cost_of
+from npu_mlir.targets.target import Target
+
+INLINED_FROM = 500
+"""How often an entry is executed, on average, in a kernel that is worth computing the time in place for: writing and
+compiling that code takes as long as so many calls."""
+
+
+@dataclass
+class BlockInfo:
+    """What one execution of a block amounts to, without the blocks inside."""
+
+    instructions: int = 0
+    flags: int = 0
+    works: list[npu_isa.CubeWork] = field(default_factory=list[npu_isa.CubeWork])
+    busy: dict[Pipe, int] = field(default_factory=dict[Pipe, int])
+    """Cycles that instructions occupy each pipe."""
+
+    @property
+    def steps(self) -> int:
+        """What counts against the budget."""
+        return 1 + self.instructions + self.flags
+
+
+def block_infos(kernel: tile.KernelOp, target: Target) -> dict[Block, BlockInfo]:
+    """What each block amounts to, in the order of the text."""
+    infos: dict[Block, BlockInfo] = {}
+    for block in blocks_within(kernel.body.block):
+        infos[block] = info = BlockInfo()
+        for op in block.ops:
+            if isinstance(op, npu_isa.Instruction):
+                info.instructions += 1
+                work = op.work()
+                info.busy[op.PIPE] = info.busy.get(op.PIPE, 0) + cost_of(work, target).occupancy
+                if isinstance(work, npu_isa.CubeWork):
+                    info.works.append(work)
+            elif isinstance(op, npu_isa.SetFlagOp | npu_isa.WaitFlagOp):
+                info.flags += 1
+    return infos
+
+
+def runs_long(kernel: tile.KernelOp, target: Target) -> bool:
+    """Whether the time of a kernel is worth computing in place."""
+    infos = block_infos(kernel, target)
+    entries = executed = 0
+    for block, info in infos.items():
+        entries += info.steps
+        executed += info.steps * _executions(block)
+    return executed >= INLINED_FROM * entries
+
+
+def _executions(block: Block) -> int:
+    """How often a block is executed, at most; loops whose bounds are not constant are taken for long ones."""
+    count, op = 1, block.parent_op()
+    while op is not None and not isinstance(op, tile.KernelOp):
+        if isinstance(op, scf.ForOp):
+            trips = constant_trips(op)
+            count *= INLINED_FROM if trips is None else len(trips)
+        op = op.parent_op()
+    return count
+
+
+def blocks_within(block: Block) -> Iterator[Block]:
+    """A block and those inside, in the order of the text."""
+    yield block
+    for op in block.ops:
+        for region in op.regions:
+            for inner in region.blocks:
+                yield from blocks_within(inner)
+
+
+def constant_trips(op: scf.ForOp) -> range | None:
+    """The values of the index of a loop, if its bounds are constants."""
+    bounds: list[int] = []
+    for value in (op.lb, op.ub, op.step):
+        if not isinstance(value.owner, arith.ConstantOp) or not isinstance(value.owner.value, IntegerAttr):
+            return None
+        bounds.append(value.owner.value.value.data)
+    return range(*bounds)

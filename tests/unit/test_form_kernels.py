@@ -8,12 +8,19 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
 from npu_mlir.analysis.affine_maps import Linear
 from npu_mlir.analysis.dims import Compute
-from npu_mlir.passes.tile.form_kernels import is_legal
+from npu_mlir.dialects import make_context, tile
+from npu_mlir.interpreters.framework import run_function
+from npu_mlir.parsing import parse_module
+from npu_mlir.passes.tile.form_kernels import FormKernels, is_legal
 from npu_mlir.targets.target import get_target
+from npu_mlir.verification import verify
 
 TOY = replace(get_target("toy"), ub=1 << 20, l0a=1 << 20, l0b=1 << 20, l0c=1 << 20)
 """With room for everything; each test takes away some."""
@@ -167,3 +174,83 @@ def test_one_product_in_a_kernel():
 def test_what_is_no_loop_nest():
     doubled = op("y", (6,), [], {"x": [{0: 2}]}, [0])
     assert not is_legal([op("x", (12,), [], {"a": [0]}, [0]), doubled], TOY)
+
+
+# ---- the host function ----------------------------------------------------------------------------------------------
+
+
+def elementwise(result: str, source: str, name: str, shape: str = "4x6") -> str:
+    """A unary operation as a `linalg.generic`."""
+    t, maps = f"tensor<{shape}xf32>", "affine_map<(m, n) -> (m, n)>"
+    return f"""
+  %e{result} = tensor.empty() : {t}
+  %{result} = linalg.generic {{indexing_maps = [{maps}, {maps}], iterator_types = ["parallel", "parallel"]}}
+      ins(%{source} : {t}) outs(%e{result} : {t}) {{
+  ^bb0(%0: f32, %1: f32):
+    %2 = {name} %0 : f32
+    linalg.yield %2 : f32
+  }} -> {t}"""
+
+
+def formed(body: str, returned: str, types: str) -> ModuleOp:
+    """The function with its kernels, which computes what it did before."""
+    text = (
+        f"func.func @main(%x: tensor<4x6xf32>) -> ({types}) {{{body}\n  func.return {returned} : {types}\n}}"
+    )
+    module = parse_module(make_context(), text, "host.mlir")
+    verify(module)
+    inputs = [np.linspace(-2, 2, 24, dtype=np.float32).reshape(4, 6)]
+    expected = run_function(module, "main", inputs)
+    FormKernels().apply(make_context(), module)
+    verify(module)
+    for got, wanted in zip(run_function(module, "main", inputs), expected, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    return module
+
+
+def host_ops(module: ModuleOp) -> list[str]:
+    function = next(op for op in module.ops if isinstance(op, FuncOp))
+    return [op.name for op in function.body.block.ops]
+
+
+VIEW = "tensor.collapse_shape {} [[0, 1]] : tensor<4x6xf32> into tensor<24xf32>"
+
+
+def test_a_view_of_what_a_kernel_makes_comes_behind_its_launch():
+    body = (
+        elementwise("a", "x", "math.exp")
+        + f"\n  %v = {VIEW.format('%a')}"
+        + elementwise("b", "a", "math.absf")
+    )
+    module = formed(body, "%b, %v", "tensor<4x6xf32>, tensor<24xf32>")
+    assert host_ops(module) == ["tile.launch", "tensor.collapse_shape", "func.return"]
+
+
+def test_what_need_not_move_stays():
+    body = (
+        f"\n  %v = {VIEW.format('%x')}" + elementwise("a", "x", "math.exp") + f"\n  %w = {VIEW.format('%a')}"
+    )
+    module = formed(body, "%v, %w", "tensor<24xf32>, tensor<24xf32>")
+    assert host_ops(module) == [
+        "tensor.collapse_shape",
+        "tile.launch",
+        "tensor.collapse_shape",
+        "func.return",
+    ]
+
+
+def test_equal_kernels_are_made_once():
+    """Names of values don't count, operations do."""
+    split = f"\n  %v = {VIEW.format('%a')}\n  %y = tensor.expand_shape %v [[0, 1]] output_shape [4, 6] "
+    split += ": tensor<24xf32> into tensor<4x6xf32>"
+    for second, count in (("math.exp", 1), ("math.absf", 2)):
+        body = elementwise("a", "x", "math.exp") + split + elementwise("b", "y", second)
+        module = formed(body, "%b", "tensor<4x6xf32>")
+        assert sum(isinstance(op, tile.KernelOp) for op in module.ops) == count
+        assert host_ops(module).count("tile.launch") == 2
+
+
+def test_what_nothing_reads_is_not_launched():
+    body = elementwise("a", "x", "math.exp") + elementwise("b", "x", "math.absf")
+    module = formed(body, "%a", "tensor<4x6xf32>")
+    assert host_ops(module) == ["tile.launch", "func.return"]

@@ -89,17 +89,23 @@ def _kernel(kernel: tile.KernelOp, stats: KernelStats) -> Iterator[Event]:
         zip(recording.site, recording.start, recording.end, recording.setter, strict=True)
     ):
         site = sites[number]
-        own = {"pid": CORE, "tid": threads[site.pipe], "ts": start}
         name = site.text.split(" ", 1)[0].removeprefix("npu_isa.")
         args = {"text": site.text, "graph ops": site.loc, "site": number}
+        track = {"pid": CORE, "tid": threads[site.pipe]}
+        begin = start
+        if setter >= 0:
+            # The flag is raised where the wait comes off the queue: an arrow never points backwards.
+            begin = end - site.flag // site.count
+            if begin > start:
+                waiting = {"ts": start, "dur": begin - start, "args": args}
+                yield {"ph": "X", "name": "waiting", "cat": "waiting", **track, **waiting}
+        own = {**track, "ts": begin}
         category = "flag" if name in ("set_flag", "wait_flag") else "instruction"
-        yield {"ph": "X", "name": name, "cat": category, **own, "dur": end - start, "args": args}
+        yield {"ph": "X", "name": name, "cat": category, **own, "dur": end - begin, "args": args}
         if i in setters:
             yield {"ph": "s", "name": "flag", "cat": "flag", **own, "id": setters[i]}
         if setter >= 0:
-            # An arrow ends inside of the slice of the wait, at its last cycle.
-            finish = {**own, "ts": max(start, end - 1)}
-            yield {"ph": "f", "bp": "e", "name": "flag", "cat": "flag", **finish, "id": setters[setter]}
+            yield {"ph": "f", "bp": "e", "name": "flag", "cat": "flag", **own, "id": setters[setter]}
         work = works[number]
         if isinstance(work, MoveWork) and "gm" in work.path and end > start:
             yield from _transfer(work, site.pipe, start, end)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import trace_processor
 from isa_programs import gemm
 from npu_mlir import api
 from npu_mlir.report import KernelRow, Report, report_of, write_report
@@ -97,6 +98,43 @@ def test_the_trace_is_one_that_viewers_read(
     assert {"GM read by MTE2", "l1 in use", "l0c in use"} <= counters
     names = {e["args"]["name"] for e in events if e["name"] == "thread_name"}
     assert {"launches", "M", "MTE1", "MTE2", "FIX"} <= names
+
+
+@pytest.mark.skipif(trace_processor.engine() is None, reason="Perfetto's trace processor is not installed")
+def test_the_trace_processor_of_perfetto_reads_the_trace(
+    run: tuple[api.Program, SimulationResult, Report], tmp_path: Path
+):
+    """It finds every slice, arrow and counter, and the times that the report has."""
+    compiled, result, _ = run
+    write_trace(compiled.module, result, str(tmp_path / "t.json"))
+    trace = (tmp_path / "t.json").read_bytes()
+    events = json.loads(trace)["traceEvents"]
+    errors, launches, slices, busy, arrows, counters, most = trace_processor.query(
+        trace,
+        "select name, value from stats where severity != 'info' and value > 0",
+        "select name, ts / 1000, dur / 1000 from slice where category = 'launch'",
+        "select count(*), max(depth) from slice",
+        "select thread.name, sum(dur) / 1000 from slice join thread_track on track_id = thread_track.id "
+        "join thread using (utid) where category = 'instruction' group by thread.name",
+        "select o.name as one, i.name as other, count(*) from flow join slice o on slice_out = o.id "
+        "join slice i on slice_in = i.id "
+        "group by one, other",
+        "select distinct name from process_counter_track",
+        "select max(value) from counter join process_counter_track t on track_id = t.id "
+        "where t.name like 'l1 in use%'",
+    )
+    assert errors == []
+    assert launches == [("gemm", 0, result.cycles)]
+    # No slice lies within another.
+    assert slices == [(sum(e["ph"] == "X" for e in events), 0)]
+    attribution = result.kernels[0].attribution
+    assert attribution is not None
+    assert dict(busy) == {pipe: t.busy for pipe, t in attribution.pipes.items() if t.busy and pipe != "S"}
+    assert arrows == [("set_flag", "wait_flag", sum(e["ph"] == "s" for e in events))]
+    assert {"GM read by MTE2 bytes per cycle", "l1 in use bytes", "l0c in use bytes"} <= {
+        n for (n,) in counters
+    }
+    assert 0 < most[0][0] <= 4096
 
 
 def test_the_memory_map_has_both_slots(run: tuple[api.Program, SimulationResult, Report]):

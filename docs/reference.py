@@ -34,6 +34,7 @@ TOOLS = {
     "npu-compile": ("npu_mlir.tools.npu_compile", "_make_parser"),
     "npu-run": ("npu_mlir.tools.npu_run", "_make_parser"),
     "npu-reduce": ("npu_mlir.tools.npu_reduce", "_make_parser"),
+    "npu-gui": ("npu_mlir.tools.npu_gui", "_make_parser"),
 }
 
 

@@ -80,7 +80,7 @@ def _check_schedule(kernel: Kernel, sizes: dict[str, tuple[int, ...]]) -> None:
     batch = {classes.of[compute.key][d] for compute in contractions for d in _batch(compute)}
     exact = {c for compute in contractions for c in exact_classes(kernel, compute)}
     for c, size, inner in zip(classes.classes, sizes["tile"], sizes["inner"], strict=True):
-        if not 0 < inner <= size or (size > c.extent and c.kind is Kind.MIXED):
+        if not 0 < inner <= size:
             raise UserError(f"class {c.id}: need 0 < inner <= tile, got {inner} and {size}", loc=op)
         if size % inner:
             raise UserError(

@@ -1,0 +1,252 @@
+"""What a kernel has to do at least, as it is read off the kernel: worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from xdsl.dialects.builtin import StringAttr, f16, f32, i32
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir.affine import AffineExpr
+
+from npu_mlir.analysis.bound import KernelWork, ProductWork, VectorOps
+from npu_mlir.dialects import make_context, tile
+from npu_mlir.passes.linalg.generics import Body, Builder, Map, tensor_type
+from npu_mlir.passes.tile.annotate_bounds import kernel_work
+from npu_mlir.passes.tile.form_kernels import FormKernels
+from npu_mlir.passes.tile.kernel import read_kernel
+from npu_mlir.targets.target import get_target
+from random_linalg import make_program, multiply_add, slice_of
+
+D0, D1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
+
+
+class Program(Builder):
+    """A function of one kernel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.block = Block()
+
+    def arg(self, *shape: int, element: Attribute = f32) -> SSAValue:
+        return self.block.insert_arg(tensor_type(element, shape), len(self.block.args))
+
+    def work(self, *results: SSAValue, target: str = "toy") -> KernelWork:
+        """The work of the kernel that computes the results."""
+        module = make_program(self, self.block, results).module
+        module.attributes["npu.target"] = StringAttr(target)
+        FormKernels().apply(make_context(), module)
+        (kernel,) = (op for op in module.ops if isinstance(op, tile.KernelOp))
+        return kernel_work(read_kernel(kernel), get_target(target))
+
+    def product(self, m: int, k: int, n: int, element: Attribute = f32) -> SSAValue:
+        operands = [self.arg(m, k, element=element), self.arg(k, n, element=element)]
+        return self.generic(
+            operands, self.fill(0.0, (m, n), f32), [(0, 2), (2, 1), (0, 1)], 3, [2], multiply_add
+        )
+
+    def apply(self, name: str, value: SSAValue, *shape: int, constant: float | None = None) -> SSAValue:
+        """An operation on each element, perhaps with a constant."""
+        extra = [] if constant is None else [constant]
+        dims = range(len(shape))
+        return self.map([value], [dims], shape, f32, lambda body, x: body.apply(name, x, *extra))
+
+
+def test_elementwise():
+    p = Program()
+
+    def build(body: Body, x: SSAValue) -> SSAValue:
+        # A multiplication of which only the sum is needed may be one instruction with it.
+        return body.apply("add", body.apply("mul", body.apply("exp", x), x), x)
+
+    y = p.map([p.arg(4, 9)], [(0, 1)], (4, 9), f32, build)
+    assert p.work(y) == KernelWork((("gm_ub", 144),), (144,), (), (VectorOps(36, 4, 2), VectorOps(36, 4, 1)))
+
+
+def test_a_multiplication_that_is_needed_counts():
+    p = Program()
+    y = p.map([p.arg(5), p.arg(5)], [(0,), (0,)], (5,), f32, lambda body, x, y: body.apply("mul", x, y))
+    assert p.work(y).vector == (VectorOps(5, 4, 1),)
+    p = Program()
+
+    def build(body: Body, x: SSAValue) -> SSAValue:
+        product = body.apply("mul", x, x)
+        return body.apply("sub", body.apply("add", product, x), product)
+
+    assert len(p.work(p.map([p.arg(5)], [(0,)], (5,), f32, build)).vector) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "constant", "slope"),
+    # The 910: 2 for an addition, 1 for operations with a constant, 4 for a division.
+    [("exp", None, 2), ("max", 0.0, 1), ("add", 3.0, 1), ("div", 3.0, 1)],
+)
+def test_the_cheapest_instruction_counts(name: str, constant: float | None, slope: int):
+    p = Program()
+    work = p.work(p.apply(name, p.arg(7), 7, constant=constant), target="ascend-910")
+    assert work.vector == (VectorOps(7, 4, slope),)
+
+
+def test_a_division_of_two_operands():
+    p = Program()
+    y = p.map([p.arg(7), p.arg(7)], [(0,), (0,)], (7,), f32, lambda body, x, y: body.apply("div", x, y))
+    assert p.work(y, target="ascend-910").vector == (VectorOps(7, 4, 4),)
+
+
+def test_sums_are_trees():
+    p = Program()
+    rows = p.reduce(p.arg(4, 9), [1], 0.0, f32, lambda body, x, acc: body.apply("add", acc, x))
+    # Eight additions for each of four rows.
+    assert p.work(rows) == KernelWork((("gm_ub", 144),), (16,), (), (VectorOps(32, 4, 1),))
+
+
+def test_a_sum_that_starts_from_a_value_has_one_more():
+    p = Program()
+    y = p.generic(
+        [p.arg(4, 9)], p.arg(4), [(0, 1), (0,)], 2, [1], lambda body: body.apply("add", body.args[1], body.args[0])
+    )  # fmt: skip
+    assert p.work(y).vector == (VectorOps(36, 4, 1),)
+
+
+def test_what_is_broadcast_is_computed_once():
+    p = Program()
+
+    def build(body: Body, x: SSAValue, row: SSAValue) -> SSAValue:
+        return body.apply("add", x, body.apply("exp", row))
+
+    y = p.map([p.arg(4, 9), p.arg(9)], [(0, 1), (1,)], (4, 9), f32, build)
+    work = p.work(y)
+    assert work.vector == (VectorOps(9, 4, 2), VectorOps(36, 4, 1))
+    assert work.loads == (("gm_ub", 144), ("gm_ub", 36))
+
+
+def test_constants_cost_nothing():
+    p = Program()
+
+    def build(body: Body, x: SSAValue) -> SSAValue:
+        return body.apply("mul", x, body.apply("exp", body.constant(2.0, f32)))
+
+    assert p.work(p.map([p.arg(6)], [(0,)], (6,), f32, build)).vector == (VectorOps(6, 4, 1),)
+
+
+@pytest.mark.parametrize("element", [f16, f32])
+def test_products(element: Attribute):
+    p = Program()
+    size = 2 if element == f16 else 4
+    work = p.work(p.product(3, 5, 7, element))
+    assert work == KernelWork(
+        (("gm_l1", 15 * size), ("gm_l1", 35 * size)),
+        (84,),
+        (ProductWork(1, 3, 7, 5, size, element == f32),),
+        direct=True,
+    )
+
+
+def test_a_batch_of_products():
+    p = Program()
+    operands = [p.arg(2, 3, 5), p.arg(2, 5, 7)]
+    maps = [(0, 1, 3), (0, 3, 2), (0, 1, 2)]
+    y = p.generic(operands, p.fill(0.0, (2, 3, 7), f32), maps, 4, [3], multiply_add)
+    assert p.work(y).products == (ProductWork(2, 3, 7, 5, 4, True),)
+
+
+@pytest.mark.parametrize(
+    ("names", "vector", "direct"),
+    [
+        (["max"], 0, True),
+        (["exp"], 1, False),
+        (["max", "exp"], 1, False),
+        (["exp", "max"], 1, False),
+    ],
+)
+def test_what_follows_a_product(names: Sequence[str], vector: int, direct: bool):
+    """The fixpipe does a relu on the side, so that the result may leave L0C at once."""
+    p = Program()
+    value = p.product(3, 5, 7)
+    for name in names:
+        value = p.apply(name, value, 3, 7, constant=0.0 if name == "max" else None)
+    work = p.work(value)
+    assert len(work.vector) == vector and work.direct == direct
+
+
+def test_a_sum_of_a_product_does_not_leave_l0c():
+    p = Program()
+    rows = p.reduce(p.product(3, 5, 7), [1], 0.0, f32, lambda body, x, acc: body.apply("max", acc, x))
+    assert not p.work(rows).direct
+
+
+def test_a_cast_of_a_product_does():
+    p = Program()
+    y = p.map([p.product(3, 5, 7)], [(0, 1)], (3, 7), f16, lambda body, x: body.cast(x, f16))
+    work = p.work(y)
+    assert work.direct and work.stores == (42,) and not work.vector
+
+
+def test_without_a_product_nothing_leaves_l0c():
+    p = Program()
+    assert not p.work(p.apply("max", p.arg(7), 7, constant=0.0)).direct
+
+
+def test_an_operand_of_the_cube_and_the_vector_unit_is_loaded_once():
+    p = Program()
+    x = p.arg(8, 8)
+    product = p.generic(
+        [x, p.arg(8, 8)], p.fill(0.0, (8, 8), f32), [(0, 2), (2, 1), (0, 1)], 3, [2], multiply_add
+    )
+    y = p.map([product, x], [(0, 1), (0, 1)], (8, 8), f32, lambda body, x, y: body.apply("sub", x, y))
+    assert [size for _, size in p.work(y).loads] == [256, 256]
+
+
+# ---- how much of an operand is read ---------------------------------------------------------------------------------
+
+
+def elements_read(make: Callable[[Program], tuple[SSAValue, Map]], extents: Sequence[int]) -> int:
+    """The elements that a maximum over the last loop reads of its operand."""
+    p = Program()
+    value, map_ = make(p)
+    kept, last = list(range(len(extents) - 1)), len(extents) - 1
+    # Another operand gives the extents.
+    other, start = p.arg(*extents), p.fill(-1.0, tuple(extents[:-1]), f32)
+
+    def build(body: Body) -> SSAValue:
+        return body.apply("max", body.args[2], body.apply("sub", body.args[0], body.args[1]))
+
+    maps = [map_, range(len(extents)), kept]
+    y = p.generic([value, other], start, maps, len(extents), [last], build)
+    loads = p.work(y).loads
+    return loads[0][1] // 4
+
+
+@pytest.mark.parametrize(
+    ("size", "coordinate", "elements"),
+    [
+        pytest.param(7, D0 + D1, 7, id="windows that overlap"),
+        pytest.param(14, D0 * 3 + D1, 14, id="windows side by side"),
+        pytest.param(25, D0 * 5 + D1, 14 - 2 + 3, id="windows with gaps"),
+        pytest.param(9, D0 * 2, 5, id="every other element"),
+    ],
+)
+def test_windows(size: int, coordinate: AffineExpr, elements: int):
+    """Five places, windows of three."""
+    assert elements_read(lambda p: (p.arg(size), [coordinate]), (5, 3)) == elements
+
+
+def test_a_diagonal():
+    assert elements_read(lambda p: (p.arg(5, 7), [D0, D0 + D1]), (5, 3)) == 7
+
+
+def test_padding_is_not_read():
+    assert elements_read(lambda p: (p.pad(p.arg(8), [1], [2], 0.0), [D0 + D1]), (9, 3)) == 8
+
+
+def test_slices():
+    assert elements_read(lambda p: (slice_of(p, p.arg(40), (3,), (7,), (2,)), [D0 + D1]), (5, 3)) == 7
+
+
+def test_integers_of_a_product():
+    p = Program()
+    operands = [p.arg(3, 5, element=i32), p.arg(5, 7, element=i32)]
+    y = p.map(
+        operands[:1], [(0, 1)], (3, 5), i32, lambda body, x: body.apply("max", x, 0)
+    )  # fmt: skip
+    assert p.work(y).vector == (VectorOps(15, 4, 1),)

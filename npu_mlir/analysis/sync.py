@@ -17,6 +17,8 @@ indexes, which makes the distance between the iterations implicit: the edge is r
 The ids of a back edge are set once before the outermost loop, and waited for once after it, so that zero-trip loops
 and conditionals balance. All other conflicts are ordered iteration by iteration by one id.
 
+What loops are known to run is made use of to leave flags out; nothing else depends on trip counts.
+
 Every set stands before its wait in program order, so no deadlock is possible.
 """
 
@@ -27,7 +29,9 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
 
-from npu_mlir.analysis.sync_edges import Edge, merge, prune
+from npu_mlir.analysis.sync_edges import Edge, merge
+from npu_mlir.analysis.sync_paths import Inside, Nest, Place, fork
+from npu_mlir.analysis.sync_prune import prune
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,8 @@ class Nested:
 
     blocks: list[Block]
     loop: bool
+    runs: int = 0
+    """How often a loop is known to run, at least."""
 
 
 class Flag(NamedTuple):
@@ -99,13 +105,6 @@ class Plan:
     candidates: int = 0
 
 
-class _Place(NamedTuple):
-    """Where an access stands: the (block, item) pairs from the kernel down."""
-
-    path: tuple[tuple[int, int], ...]
-    pipe: str
-
-
 Pair = tuple[str, str]
 """The pipe that sets and the one that waits."""
 
@@ -118,14 +117,23 @@ def plan_sync(root: Block, event_ids: int) -> Plan:
     """
     kernel = _Kernel(root)
     unslotted: set[tuple[str, str, Hashable]] = set()
+    surrounded = True
     while True:
         found = kernel.edges(unslotted)
-        kept = {b: prune(edges, kernel.in_loop[b]) for b, edges in found.items()}
+        nest = Nest(kernel.in_loop, kernel.nested, surrounded)
+        kept = nest.edges
+        # Blocks have higher numbers than those around them.
+        for b in sorted(found, reverse=True):
+            kept[b] = prune(found[b], b, nest)
         crowded = [pair for pair in _pairs(kept) if not _merge_until(kept, pair, event_ids)]
         victim = _widest_slot(kept, crowded)
-        if victim is None:
+        if victim is not None:
+            unslotted.add(victim)
+        elif crowded and surrounded:
+            # Back edges that become barriers no longer order what is before a loop and what is behind it.
+            surrounded = False
+        else:
             break
-        unslotted.add(victim)
     plan = Plan(barriers=list(kernel.barriers), candidates=sum(map(len, found.values())))
     for pair in crowded:
         _use_barriers(kernel, kept, pair, event_ids, plan)
@@ -200,7 +208,8 @@ class _Kernel:
         self.blocks: list[Block] = []
         self.in_loop: list[bool] = []
         self.depth: list[int] = []
-        self._places: dict[Access, dict[str, list[_Place]]] = {}
+        self.nested: list[dict[int, Inside]] = []
+        self._places: dict[Access, dict[str, list[Place]]] = {}
         self._add(root, (), False)
         self._conflicts = list(self._find_conflicts())
         self.barriers = self._exclusive()
@@ -210,16 +219,20 @@ class _Kernel:
         self.blocks.append(block)
         self.in_loop.append(in_loop)
         self.depth.append(len(path))
+        self.nested.append({})
         for i, item in enumerate(block.items):
             here = (*path, (number, i))
             if isinstance(item, Nested):
+                blocks: list[int] = []
                 for inner in item.blocks:
+                    blocks.append(len(self.blocks))
                     self._add(inner, here, in_loop or item.loop)
+                self.nested[number][i] = Inside(tuple(blocks), item.loop, item.runs)
                 continue
             for access in item.accesses:
-                self._places.setdefault(access, {}).setdefault(item.pipe, []).append(_Place(here, item.pipe))
+                self._places.setdefault(access, {}).setdefault(item.pipe, []).append(Place(here, item.pipe))
 
-    def _find_conflicts(self) -> Iterator[tuple[_Place, _Place, Slot | None]]:
+    def _find_conflicts(self) -> Iterator[tuple[Place, Place, Slot | None]]:
         """The pairs of accesses that need an order, in program order."""
         by_memory: dict[Hashable, list[Access]] = {}
         for access in self._places:
@@ -236,7 +249,7 @@ class _Kernel:
 
     def _pairs(
         self, one: Access, other: Access, slot: Slot | None
-    ) -> Iterator[tuple[_Place, _Place, Slot | None]]:
+    ) -> Iterator[tuple[Place, Place, Slot | None]]:
         for pipe, firsts in self._places[one].items():
             for other_pipe, seconds in self._places[other].items():
                 if pipe == other_pipe or (one is other and pipe > other_pipe):
@@ -249,16 +262,18 @@ class _Kernel:
         """Barriers before the conditionals in loops whose branches conflict with each other, iteration by iteration."""
         found: dict[tuple[int, int], None] = {}
         for first, second, _ in self._conflicts:
-            depth = _fork(first, second)
+            depth = fork(first, second)
             if first.path[depth][0] != second.path[depth][0] and self.in_loop[first.path[depth - 1][0]]:
                 found[first.path[depth - 1]] = None
         return [(self.blocks[b], item) for b, item in found]
 
-    def edges(self, unslotted: set[tuple[str, str, Hashable]]) -> dict[int, list[Edge]]:
-        """The edges of each block, each once."""
-        found: dict[int, dict[Edge, None]] = {}
+    def edges(
+        self, unslotted: set[tuple[str, str, Hashable]]
+    ) -> dict[int, dict[Edge, list[tuple[Place, Place]]]]:
+        """The edges of each block, each once, with the conflicts that they are for."""
+        found: dict[int, dict[Edge, list[tuple[Place, Place]]]] = {}
         for first, second, slot in self._conflicts:
-            depth = _fork(first, second)
+            depth = fork(first, second)
             (block, start), (other, end) = first.path[depth], second.path[depth]
             if block != other:
                 continue
@@ -267,15 +282,12 @@ class _Kernel:
             if (one, two, key) in unslotted:
                 key, ids = None, 1
             edges = found.setdefault(block, {})
-            edges[Edge(first.pipe, second.pipe, start, end, False, key, ids)] = None
+            forward = Edge(first.pipe, second.pipe, start, end, False, key, ids)
+            edges.setdefault(forward, []).append((first, second))
             if self.in_loop[block]:
-                edges[Edge(second.pipe, first.pipe, end, start, True, key, ids)] = None
-        return {b: list(e) for b, e in found.items()}
-
-
-def _fork(first: _Place, second: _Place) -> int:
-    """The depth at which two paths part; in different blocks there, the two exclude each other."""
-    return next(i for i, (a, b) in enumerate(zip(first.path, second.path, strict=False)) if a != b)
+                back = Edge(second.pipe, first.pipe, end, start, True, key, ids)
+                edges.setdefault(back, []).append((second, first))
+        return found
 
 
 def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:

@@ -26,7 +26,8 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from npu_mlir.dialects.npu_isa import Pipe
-from npu_mlir.simulator.observer import NOWHERE, Link, Observer, Site
+from npu_mlir.simulator.critical_path import NOWHERE, Key, Link, parts
+from npu_mlir.simulator.observer import Observer, Site
 
 UNKNOWN = "(no location)"
 
@@ -114,11 +115,10 @@ def attribute(
     pipes = _pipes(observer, end, launch)
     for pipe, time in pipes.items():
         assert time.total() == total, f"{pipe}: {time.total()} of {total} cycles are accounted for"
-    links = _links(observer.link)
-    assert sum(cycles for _, _, cycles in links) == end, "the critical path does not make the time"
-    by_key = Counter[tuple[int, str]]()
-    for site, category, cycles in links:
-        by_key[site, category] += cycles
+    by_key = Counter[Key]()
+    for key, cycles in parts(observer.link):
+        by_key[key] += cycles
+    assert by_key.total() == end, "the critical path does not make the time"
     if len(texts) != len(observer.sites):
         texts = [" ".join(str(site.op).split()) for site in observer.sites]
     sites = [_site(i, site, texts[i], by_key) for i, site in enumerate(observer.sites)]
@@ -129,7 +129,7 @@ def attribute(
         _by_cause(by_key, observer.sites, launch),
         _by_loc(by_key, sites, launch),
         _overlap(observer, end),
-        _chain(links) if chain else [],
+        _chain(observer.link) if chain else [],
     )
 
 
@@ -164,23 +164,11 @@ def _add_site(time: PipeTime, site: Site) -> None:
             time.starved[cause] = time.starved.get(cause, 0) + cycles
 
 
-def _links(link: Link | None) -> list[tuple[int, str, int]]:
-    """The chain from its start."""
-    links: list[tuple[int, str, int]] = []
-    while link is not None:
-        before, (site, category), cycles = link
-        if cycles:
-            links.append((site, category, cycles))
-        link = before
-    links.reverse()
-    return links
-
-
-def _chain(links: list[tuple[int, str, int]]) -> list[tuple[int, str, int, int]]:
-    """The chain with times; scalar code in a row is one part."""
+def _chain(link: Link | None) -> list[tuple[int, str, int, int]]:
+    """The chain from its start, with times; scalar code in a row is one part."""
     chain: list[tuple[int, str, int, int]] = []
     start = 0
-    for site, category, cycles in links:
+    for (site, category), cycles in reversed(list(parts(link))):
         if chain and site == NOWHERE == chain[-1][0]:
             chain[-1] = (site, "issue", chain[-1][2], chain[-1][3] + cycles)
         else:
@@ -189,7 +177,7 @@ def _chain(links: list[tuple[int, str, int]]) -> list[tuple[int, str, int, int]]
     return chain
 
 
-def _by_cause(by_key: Counter[tuple[int, str]], sites: list[Site], launch: int) -> dict[str, int]:
+def _by_cause(by_key: Counter[Key], sites: list[Site], launch: int) -> dict[str, int]:
     result = Counter[str]()
     for (site, category), cycles in by_key.items():
         of_pipe = site != NOWHERE and category in ("busy", "latency", "fill")
@@ -199,7 +187,7 @@ def _by_cause(by_key: Counter[tuple[int, str]], sites: list[Site], launch: int) 
     return dict(result.most_common())
 
 
-def _by_loc(by_key: Counter[tuple[int, str]], sites: list[SiteTime], launch: int) -> dict[str, int]:
+def _by_loc(by_key: Counter[Key], sites: list[SiteTime], launch: int) -> dict[str, int]:
     result = Counter[str]()
     for (site, _), cycles in by_key.items():
         result[UNKNOWN if site == NOWHERE else sites[site].loc or UNKNOWN] += cycles
@@ -208,7 +196,7 @@ def _by_loc(by_key: Counter[tuple[int, str]], sites: list[SiteTime], launch: int
     return dict(result.most_common())
 
 
-def _site(number: int, site: Site, text: str, by_key: Counter[tuple[int, str]]) -> SiteTime:
+def _site(number: int, site: Site, text: str, by_key: Counter[Key]) -> SiteTime:
     waits = [
         Wait(str(wait.src), str(wait.dst), wait.event, wait.setter, cycles)
         for wait, cycles in site.waiting.items()

@@ -253,15 +253,16 @@ class Hazards:
         for clock in self.clocks:
             clock[:] = self.issued
 
-    def end(self) -> None:
-        """The kernel is over: no flag may be pending, every element of the results is written."""
+    def end(self, complete: bool = True) -> None:
+        """The kernel is over: no flag may be pending and, if it is `complete`, every element of the results is written."""
         for (src, dst, event), (_, op) in self.pending.items():
             raise SimulationError(
                 f"flag {event} from {EXECUTING[src]} to {EXECUTING[dst]} is still set at the end of the "
                 f"kernel: {describe(op)}",
                 loc=op,
             )
-        self.gm.end()
+        if complete:
+            self.gm.end()
 
 
 def _optional_read(op: npu_isa.Instruction) -> int | None:

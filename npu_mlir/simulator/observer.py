@@ -6,8 +6,8 @@ Nothing here takes part in the computation of time. For every entry that is issu
 - which of the times that a maximum was taken of decided: a link in a chain that leads from the end of the kernel
   back to its beginning, the critical path.
 
-A link is `(link before, key, cycles)`; a key is `(site, category)`. The sum of cycles of a chain is the time that it
-stands for, so the chain of the end of the kernel explains the whole time.
+The sum of cycles of a chain is the time that it stands for, so the chain of the end of the kernel explains the whole
+time. Chains are in `critical_path.py`.
 
 What a starved pipe misses is decided by the scalar unit: it was blocked on a full queue, at a barrier, or issuing and
 computing. Only the blocked intervals are noted, for each pipe the part that lies behind its last entry.
@@ -16,27 +16,23 @@ computing. Only the blocked intervals are noted, for each pipe the part that lie
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from xdsl.ir import Operation
 
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa import MoveWork, Pipe
 from npu_mlir.simulator.activity import Activity
+from npu_mlir.simulator.critical_path import NOWHERE, Key, Link, fold
 from npu_mlir.simulator.errors import wait_without_set
 from npu_mlir.simulator.pipes import Clock, PipeClock
 from npu_mlir.simulator.recording import Recording
 from npu_mlir.targets.cost import Cost
 from npu_mlir.targets.target import Target
 
-Key = tuple[int, str]
-Link = tuple[Any, Key, int]
-"""(link before or None, key, cycles)"""
-
-NOWHERE = -1
-"""The site of scalar code."""
+FOLD_AFTER = 1 << 14
+"""Entries after which the chains of links are folded."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +80,8 @@ class _PipeState:
 
 
 class Observer:
-    """Follows one run of a kernel. With a `recording`, every entry is kept; else memory is bounded by the sites,
-    the queues and the length of the critical path."""
+    """Follows one run of a kernel. With a `recording`, every entry and the critical path are kept; else memory is
+    bounded by the sites and the queues."""
 
     def __init__(self, clock: Clock, target: Target, recording: Recording | None = None):
         self.clock = clock
@@ -100,6 +96,8 @@ class Observer:
         self.link: Link | None = None
         self.scalar: dict[str, int] = {}
         """Cycles of the scalar unit by cause."""
+        self.entries = 0
+        """Since the chains were folded."""
 
     # ---- the functions that generated code calls instead of those of the clock
 
@@ -206,6 +204,30 @@ class Observer:
 
         return step
 
+    # ---- the critical path
+
+    def ends(self) -> list[Link | None]:
+        """The chains of all times that later ones can depend on."""
+        ends = [self.link, *(link for link, _, _ in self.raised.values())]
+        for state in self.pipes.values():
+            ends += (state.free, state.gate, state.done, *state.starts)
+        return ends
+
+    def replace(self, ends: Sequence[Link | None]) -> None:
+        """Take these chains for those that `ends` returned."""
+        new = iter(ends)
+        self.link = next(new)
+        for key, (_, site, entry) in self.raised.items():
+            self.raised[key] = next(new), site, entry
+        for state in self.pipes.values():
+            state.free, state.gate, state.done = next(new), next(new), next(new)
+            state.starts.extend([next(new) for _ in range(len(state.starts))])
+
+    def fold(self) -> None:
+        """Forget the order in the chains, where nothing depends on it any more."""
+        self.replace(fold(self.ends()))
+        self.entries = 0
+
     # ---- the end
 
     def finish(self, now: int) -> int:
@@ -233,6 +255,9 @@ class Observer:
         """The scalar unit got `now` to the entry, waited for room in the queue, and was through with it at `after`."""
         self._compute(now)
         site.count += 1
+        self.entries += 1
+        if self.entries > FOLD_AFTER and self.recording is None:
+            self.fold()
         issue = state.clock.issue_cycles
         if after - issue > now:
             self._block(f"queue {state.pipe}", now, after - issue)

@@ -63,21 +63,21 @@ class Machine:
         for i, item in enumerate(block.items):
             outermost = isinstance(item, Nested) and item.loop and not any(k in ivs for k in self.trips)
             around = [f for f in self.plan.flags if f.edge.back and outermost and _holds(item, f.block)]
-            for flag in around:
-                for n in range(flag.slots):
-                    self.set(flag, n)
             if any(b is block and j == i for b, j in self.plan.barriers):
                 self.barrier()
             for flag in here:
                 if flag.edge.wait_item == i:
                     self.wait(flag, self.index(flag, ivs))
+            for flag in around:
+                for n in range(flag.slots):
+                    self.set(flag, n)
             self.item(item, ivs)
-            for flag in here:
-                if flag.edge.set_item == i:
-                    self.set(flag, self.index(flag, ivs))
             for flag in around:
                 for n in range(flag.slots):
                     self.wait(flag, n)
+            for flag in here:
+                if flag.edge.set_item == i:
+                    self.set(flag, self.index(flag, ivs))
 
     def item(self, item: Instruction | Nested, ivs: dict[int, int]) -> None:
         if isinstance(item, Instruction):
@@ -200,6 +200,7 @@ def programs(draw: Any) -> tuple[Block, dict[int, int]]:
             if item.loop:
                 loops.append(item)
                 trips[id(item)] = draw(st.sampled_from([0, 1, 2, 3, 12] if depth < 2 else [0, 1, 2, 3]))
+                item.runs = draw(st.sampled_from([0, trips[id(item)]]))
                 item.blocks.append(block((*inside, id(item)), depth + 1))
             else:
                 item.blocks += [block(inside, depth + 1) for _ in range(draw(st.integers(1, 2)))]
@@ -329,3 +330,51 @@ def test_equal_looking_blocks_each_get_their_barriers() -> None:
     plan = plan_sync(Block([first, second]), 8)
     assert [b for b, _ in plan.barriers] == [first.blocks[0], second.blocks[0]]
     Machine({id(first): 3, id(second): 3}, plan).run(Block([first, second]))
+
+
+X, Y = Buffer(0, 0, 4, 1), Buffer(1, 4, 4, 1)
+
+
+def pairs_of(plan: Plan) -> list[tuple[str, str, bool]]:
+    return sorted((*flag.edge.pair, flag.edge.back) for flag in plan.flags)
+
+
+def loads_and_use(runs: int) -> tuple[Block, Nested, Nested]:
+    """A loop that loads one buffer, and in an inner loop another, which is used with the first there."""
+    inner, outer = Nested([Block()], True, runs), Nested([Block()], True)
+    inner.blocks[0].items = [
+        Instruction("MTE2", [Y.access(True)]),
+        Instruction("V", [X.access(False), Y.access(False)]),
+    ]
+    outer.blocks[0].items = [Instruction("MTE2", [X.access(True)]), inner]
+    return Block([outer]), outer, inner
+
+
+def test_a_load_before_a_loop_is_waited_for_with_those_in_it() -> None:
+    _, _, inner = loads_and_use(0)
+    root = Block([Instruction("MTE2", [X.access(True)]), inner])
+    plan = plan_sync(root, 8)
+    assert pairs_of(plan) == [("MTE2", "V", False), ("V", "MTE2", True)]
+    for trips in (0, 1, 2, 3, 12):
+        Machine({id(inner): trips}, plan).run(root)
+
+
+def test_the_last_waits_of_a_loop_order_what_is_behind_it() -> None:
+    _, _, inner = loads_and_use(0)
+    root = Block([Instruction("MTE2", [X.access(True)]), inner, Instruction("MTE2", [X.access(True)])])
+    plan = plan_sync(root, 8)
+    assert pairs_of(plan) == [("MTE2", "V", False), ("V", "MTE2", True)]
+    for trips in (0, 1, 2, 3, 12):
+        Machine({id(inner): trips}, plan).run(root)
+
+
+@pytest.mark.parametrize("known", [0, 1, 2, 3])
+def test_a_loop_that_is_known_to_run_is_ordered_by_what_is_in_it(known: int) -> None:
+    root, outer, inner = loads_and_use(known)
+    plan = plan_sync(root, 8)
+    # The flag that says that the first buffer is full guards the one that says that it is free, too.
+    forward = 1 if known else 2
+    assert pairs_of(plan) == [("MTE2", "V", False)] * forward + [("V", "MTE2", True)] * 2
+    for trips in (0, 1, 2, 3, 12):
+        if trips >= known:
+            Machine({id(outer): 3, id(inner): trips}, plan).run(root)

@@ -105,7 +105,7 @@ class _Reader:
             return sync.Instruction(op.PIPE, [a for a in accesses if a is not None])
         if isinstance(op, scf.ForOp | scf.IfOp):
             blocks = [self.block(b) for region in op.regions for b in region.blocks]
-            return sync.Nested(blocks, isinstance(op, scf.ForOp))
+            return sync.Nested(blocks, isinstance(op, scf.ForOp), _runs(op))
         if op.regions:
             raise UserError(f"flags cannot be placed in '{op.name}'", loc=op)
         return None
@@ -141,6 +141,15 @@ class _Reader:
             return sync.Access(memory, start + span[0], start + span[1], write)
         slot = sync.Slot(buffer, self.numbers.number(index), slots)
         return sync.Access(memory, start, start + size * slots, write, slot, span)
+
+
+def _runs(op: Operation) -> int:
+    """How often a loop runs, 0 if its bounds are not constants or it is none."""
+    if not isinstance(op, scf.ForOp):
+        return 0
+    constants = [v.owner.value for v in (op.lb, op.ub, op.step) if isinstance(v.owner, arith.ConstantOp)]
+    bounds = [c.value.data for c in constants if isinstance(c, IntegerAttr)]
+    return len(range(*bounds)) if len(bounds) == 3 else 0
 
 
 def _constant(index: SSAValue | None) -> int:

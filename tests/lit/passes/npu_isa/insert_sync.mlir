@@ -96,7 +96,7 @@ tile.kernel @gemm(%A: memref<256x512xf16, #gm>, %B: memref<512x256xf16, #gm>, %Y
 }
 
 // One id for what shares no slot value: the temporary lies where the input's second slot is. The load in front of the
-// loop needs no back edge.
+// loop needs no flag of its own: the addition waits for a later load anyway.
 // CHECK-LABEL: tile.kernel @overlap(
 // CHECK-NEXT:    %c0 = arith.constant 0 : index
 // CHECK-NEXT:    %c1 = arith.constant 1 : index
@@ -105,15 +105,13 @@ tile.kernel @gemm(%A: memref<256x512xf16, #gm>, %B: memref<512x256xf16, #gm>, %Y
 // CHECK-NEXT:    %t = npu_isa.buffer 1 x 256 at 256 : !npu_isa.addr<ub>
 // CHECK-NEXT:    %bias = npu_isa.buffer 1 x 256 at 512 : !npu_isa.addr<ub>
 // CHECK-NEXT:    npu_isa.load_ub %A[] -> %bias<1> over [64] map affine_map<(d0) -> (d0)> : memref<64xf32, #tile.space<gm>>
-// CHECK-NEXT:    npu_isa.set_flag [MTE2, V, 0]
-// CHECK-NEXT:    npu_isa.wait_flag [MTE2, V, 0]
 // CHECK-NEXT:    npu_isa.set_flag [V, MTE2, 0]
 // CHECK-NEXT:    scf.for %i = %c0 to %c8 step %c1 {
 // CHECK-NEXT:      %x = npu_isa.slot %xs[%i] : !npu_isa.addr<ub>
 // CHECK-NEXT:      npu_isa.wait_flag [V, MTE2, 0]
 // CHECK-NEXT:      npu_isa.load_ub %A[] -> %x<1> over [64] map affine_map<(d0) -> (d0)> : memref<64xf32, #tile.space<gm>>
-// CHECK-NEXT:      npu_isa.set_flag [MTE2, V, 1]
-// CHECK-NEXT:      npu_isa.wait_flag [MTE2, V, 1]
+// CHECK-NEXT:      npu_isa.set_flag [MTE2, V, 0]
+// CHECK-NEXT:      npu_isa.wait_flag [MTE2, V, 0]
 // CHECK-NEXT:      npu_isa.vbinary add %t<1>, %x<1>, %bias<1> over [64] : f32
 // CHECK-NEXT:      npu_isa.set_flag [V, MTE2, 0]
 // CHECK-NEXT:    }
@@ -185,6 +183,97 @@ tile.kernel @slot_value_inside(%A: memref<64xf32, #gm>, %Y: memref<64xf32, #gm>)
       npu_isa.store_ub %x<1> -> %Y[] over [64] map affine_map<(x) -> (x)> : memref<64xf32, #gm>
     }
   }
+  tile.return
+}
+
+// Loops that are known to run need no flags around them for what those inside order, and nothing is needed behind the
+// outermost loop for what its last waits order.
+// CHECK-LABEL: tile.kernel @known_loops(
+// CHECK-NEXT:    %c0 = arith.constant 0 : index
+// CHECK-NEXT:    %c1 = arith.constant 1 : index
+// CHECK-NEXT:    %c8 = arith.constant 8 : index
+// CHECK-NEXT:    %x = npu_isa.buffer 1 x 256 at 0 : !npu_isa.addr<ub>
+// CHECK-NEXT:    %y = npu_isa.buffer 1 x 256 at 256 : !npu_isa.addr<ub>
+// CHECK-NEXT:    npu_isa.set_flag [V, MTE2, 0]
+// CHECK-NEXT:    npu_isa.set_flag [V, MTE2, 1]
+// CHECK-NEXT:    scf.for %i = %c0 to %c8 step %c1 {
+// CHECK-NEXT:      npu_isa.wait_flag [V, MTE2, 0]
+// CHECK-NEXT:      npu_isa.load_ub %A[] -> %x<1> over [64] map affine_map<(d0) -> (d0)> : memref<64xf32, #tile.space<gm>>
+// CHECK-NEXT:      scf.for %j = %c0 to %c8 step %c1 {
+// CHECK-NEXT:        npu_isa.wait_flag [V, MTE2, 1]
+// CHECK-NEXT:        npu_isa.load_ub %A[] -> %y<1> over [64] map affine_map<(d0) -> (d0)> : memref<64xf32, #tile.space<gm>>
+// CHECK-NEXT:        npu_isa.set_flag [MTE2, V, 0]
+// CHECK-NEXT:        npu_isa.wait_flag [MTE2, V, 0]
+// CHECK-NEXT:        npu_isa.vbinary add %y<1>, %y<1>, %x<1> over [64] : f32
+// CHECK-NEXT:        npu_isa.set_flag [V, MTE2, 1]
+// CHECK-NEXT:      }
+// CHECK-NEXT:      npu_isa.set_flag [V, MTE2, 0]
+// CHECK-NEXT:    }
+// CHECK-NEXT:    npu_isa.wait_flag [V, MTE2, 1]
+// CHECK-NEXT:    npu_isa.wait_flag [V, MTE2, 0]
+// CHECK-NEXT:    npu_isa.load_ub %A[] -> %x<1> over [64] map affine_map<(d0) -> (d0)> : memref<64xf32, #tile.space<gm>>
+// CHECK-NEXT:    tile.return
+// CHECK-NEXT:  }
+tile.kernel @known_loops(%A: memref<64xf32, #gm>, %Y: memref<64xf32, #gm>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %x = npu_isa.buffer 1 x 256 at 0 : !npu_isa.addr<ub>
+  %y = npu_isa.buffer 1 x 256 at 256 : !npu_isa.addr<ub>
+  scf.for %i = %c0 to %c8 step %c1 {
+    npu_isa.load_ub %A[] -> %x<1> over [64] map affine_map<(x) -> (x)> : memref<64xf32, #gm>
+    scf.for %j = %c0 to %c8 step %c1 {
+      npu_isa.load_ub %A[] -> %y<1> over [64] map affine_map<(x) -> (x)> : memref<64xf32, #gm>
+      npu_isa.vbinary add %y<1>, %y<1>, %x<1> over [64] : f32
+    }
+  }
+  npu_isa.load_ub %A[] -> %x<1> over [64] map affine_map<(x) -> (x)> : memref<64xf32, #gm>
+  tile.return
+}
+
+// The inner loop may not run.
+// CHECK-LABEL: tile.kernel @unknown_loops(
+// CHECK-NEXT:    %c0 = arith.constant 0 : index
+// CHECK-NEXT:    %c1 = arith.constant 1 : index
+// CHECK-NEXT:    %c8 = arith.constant 8 : index
+// CHECK-NEXT:    %x = npu_isa.buffer 1 x 256 at 0 : !npu_isa.addr<ub>
+// CHECK-NEXT:    %y = npu_isa.buffer 1 x 256 at 256 : !npu_isa.addr<ub>
+// CHECK-NEXT:    npu_isa.set_flag [V, MTE2, 0]
+// CHECK-NEXT:    npu_isa.set_flag [V, MTE2, 1]
+// CHECK-NEXT:    scf.for %i = %c0 to %c8 step %c1 {
+// CHECK-NEXT:      npu_isa.wait_flag [V, MTE2, 0]
+// CHECK-NEXT:      npu_isa.load_ub %A[] -> %x<1> over [64] map affine_map<(d0) -> (d0)> : memref<64xf32, #tile.space<gm>>
+// CHECK-NEXT:      npu_isa.set_flag [MTE2, V, 0]
+// CHECK-NEXT:      npu_isa.wait_flag [MTE2, V, 0]
+// CHECK-NEXT:      scf.for %j = %c0 to %i step %c1 {
+// CHECK-NEXT:        npu_isa.wait_flag [V, MTE2, 1]
+// CHECK-NEXT:        npu_isa.load_ub %A[] -> %y<1> over [64] map affine_map<(d0) -> (d0)> : memref<64xf32, #tile.space<gm>>
+// CHECK-NEXT:        npu_isa.set_flag [MTE2, V, 1]
+// CHECK-NEXT:        npu_isa.wait_flag [MTE2, V, 1]
+// CHECK-NEXT:        npu_isa.vbinary add %y<1>, %y<1>, %x<1> over [64] : f32
+// CHECK-NEXT:        npu_isa.set_flag [V, MTE2, 1]
+// CHECK-NEXT:      }
+// CHECK-NEXT:      npu_isa.set_flag [V, MTE2, 0]
+// CHECK-NEXT:    }
+// CHECK-NEXT:    npu_isa.wait_flag [V, MTE2, 1]
+// CHECK-NEXT:    npu_isa.wait_flag [V, MTE2, 0]
+// CHECK-NEXT:    npu_isa.load_ub %A[] -> %x<1> over [64] map affine_map<(d0) -> (d0)> : memref<64xf32, #tile.space<gm>>
+// CHECK-NEXT:    tile.return
+// CHECK-NEXT:  }
+tile.kernel @unknown_loops(%A: memref<64xf32, #gm>, %Y: memref<64xf32, #gm>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %x = npu_isa.buffer 1 x 256 at 0 : !npu_isa.addr<ub>
+  %y = npu_isa.buffer 1 x 256 at 256 : !npu_isa.addr<ub>
+  scf.for %i = %c0 to %c8 step %c1 {
+    npu_isa.load_ub %A[] -> %x<1> over [64] map affine_map<(x) -> (x)> : memref<64xf32, #gm>
+    scf.for %j = %c0 to %i step %c1 {
+      npu_isa.load_ub %A[] -> %y<1> over [64] map affine_map<(x) -> (x)> : memref<64xf32, #gm>
+      npu_isa.vbinary add %y<1>, %y<1>, %x<1> over [64] : f32
+    }
+  }
+  npu_isa.load_ub %A[] -> %x<1> over [64] map affine_map<(x) -> (x)> : memref<64xf32, #gm>
   tile.return
 }
 

@@ -49,7 +49,7 @@ def fold(ends: Sequence[Link | None]) -> list[Link | None]:
                 before, key, cycles = node
                 if isinstance(key, dict):
                     sums.update(key)
-                else:
+                elif cycles:
                     sums[key] += cycles
                 node = before
                 if node is None or id(node) in stops:

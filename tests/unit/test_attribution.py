@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import tracemalloc
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isa_programs import gemm, parse
 from npu_mlir.dialects.npu_isa import Pipe, VectorWork
-from npu_mlir.simulator import simulate
+from npu_mlir.simulator import activity, simulate
+from npu_mlir.simulator import observer as observer_module
 from npu_mlir.simulator.attribution import Attribution, attribute
 from npu_mlir.simulator.observer import Observer
 from npu_mlir.simulator.pipes import EXECUTING, Clock
@@ -72,6 +75,29 @@ def test_all_cycles_are_attributed(program: list[Entry], depth: int, issue: int,
     assert sum(cycles for _, _, _, cycles in attribution.chain) == total
     starts = [start for _, _, start, _ in attribution.chain]
     assert starts == sorted(starts)
+
+
+@settings(max_examples=60, deadline=None)
+@given(program=programs(), depth=st.integers(1, 5), issue=st.integers(0, 3), flag=st.integers(0, 2))
+def test_folding_the_critical_path_changes_no_sum(program: list[Entry], depth: int, issue: int, flag: int):
+    _, whole = observed(program, depth, issue, flag)
+    with patch.object(observer_module, "FOLD_AFTER", 3):
+        _, folded = observed(program, depth, issue, flag)
+    assert replace(folded, chain=[]) == replace(whole, chain=[])
+
+
+def test_memory_does_not_grow_with_the_run():
+    def peak(m: int) -> int:
+        module = parse(gemm(m, 64, 64, tile=(8, 8, 16), k0=8, element="f32", target="toy"))
+        tracemalloc.start()
+        simulate(module, values=False, check=False, explain=True)
+        result = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return result
+
+    with patch.object(observer_module, "FOLD_AFTER", 300), patch.object(activity, "LIMIT", 300):
+        peak(8)
+        assert peak(128) < 1.2 * peak(32)
 
 
 def explained(body: str) -> Attribution:

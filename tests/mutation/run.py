@@ -23,7 +23,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -68,22 +67,37 @@ def draw(part: str, count: int, seed: int) -> tuple[list[Mutant], int]:
     return chosen, len(mutants)
 
 
+_NONE = frozenset[int]()
+
+
 class Judge:
     """Decides which checks run on a mutant, in which order, and learns from what they catch."""
 
     def __init__(self, checks: Sequence[Check], reach: dict[str, Reach]):
-        self.checks = {c.name: c for c in checks if c.name in reach}
+        self.checks = {c.name: c for c in checks}
         self.reach = reach
         self.runs: Counter[str] = Counter()
         self.catches: Counter[str] = Counter()
 
     def checks_for(self, mutant: Mutant) -> list[str]:
-        """The checks that reach a mutant, the most promising first, as many as there is time for."""
+        """The checks that reach a mutant, the most promising first, as many as there is time for.
+
+        Those of one file are much alike: each that comes makes the others of its file less promising.
+        """
         lines = set(mutant.lines)
-        names = [n for n in self.checks if lines & self.reach[n].lines.get(mutant.module, frozenset())]
-        names.sort(key=self._price)
-        ends = accumulate(self.reach[name].seconds for name in names)
-        return [name for name, end in zip(names, ends, strict=True) if end <= BUDGET]
+        prices = {
+            n: self._price(n) for n, r in self.reach.items() if lines & r.lines.get(mutant.module, _NONE)
+        }
+        chosen: list[str] = []
+        before, left = Counter[Path](), BUDGET
+        while prices:
+            name = min(prices, key=lambda n: prices[n] * (1 + before[self.checks[n].path]))
+            del prices[name]
+            if self.reach[name].seconds <= left:
+                left -= self.reach[name].seconds
+                before[self.checks[name].path] += 1
+                chosen.append(name)
+        return chosen
 
     def _price(self, name: str) -> float:
         return self.reach[name].seconds * (self.runs[name] + 2) / (self.catches[name] + 1)
@@ -180,7 +194,7 @@ def main() -> int:
         gc.collect()
         gc.freeze()
         print(f"{len(mutants)} of {total} mutants", flush=True)
-        run = Run(total, args.seed, args.jobs, args.module, args.quick, len(judge.checks))
+        run = Run(total, args.seed, args.jobs, args.module, args.quick, len(judge.reach))
         judge_all(judge, mutants, run, args.report, args.verbose)
         print(f"{run.caught} of {len(run.outcomes)} mutants caught in {run.seconds:.0f} s, see {args.report}")
         return 0 if run.caught >= 0.95 * len(run.outcomes) else 1

@@ -2,7 +2,7 @@
 
 Timeline of each kernel with zoom and hover, memory map on the same axis, attribution of every pipe, roofline with each
 kernel, and the IR of each level side by side; what comes from one node of the model is highlighted together.
-`page.html` beside this file is the page; this makes the data that it shows.
+`page.html` beside this file is the page, with `page.css` and `page.js` put into it; this makes the data that it shows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ from npu_mlir.targets.target import get_target
 from npu_mlir.views.memory_map import memory_map
 
 PAGE = Path(__file__).parent / "page.html"
+PARTS = {"/*STYLE*/": "page.css", "/*PROGRAM*/": "page.js"}
+"""The files that become part of the page, and where."""
+
 PLACE = "/*DATA*/"
+"""Where the data stands."""
 
 SPACES = ("l1", "l0a", "l0b", "l0c", "ub")
 
@@ -52,9 +56,11 @@ def write_html(
 ) -> None:
     """Write the page about a recorded run. `levels` has the text of the module at each level."""
     text = json.dumps(page_data(file, module, report, result, levels), separators=(",", ":"))
+    page = PAGE.read_text()
+    for place, name in PARTS.items():
+        page = page.replace(place, PAGE.with_name(name).read_text())
     # Nothing in the data may end the script element that it stands in.
-    page = PAGE.read_text().replace(PLACE, text.replace("</", "<\\/"))
-    write_atomically(path, page)
+    write_atomically(path, page.replace(PLACE, text.replace("</", "<\\/")))
 
 
 def page_data(
@@ -74,7 +80,8 @@ def page_data(
         "pipes": [str(pipe) for pipe in EXECUTING],
         "spaces": {space: machine.capacity(space) for space in SPACES},
         "peak": peak_macs(machine, report.precision),
-        "rate": machine.rates["gm_l1"],
+        "read": max(machine.rates["gm_l1"], machine.rates["gm_ub"]),
+        "write": max(machine.rates[path] for path in ("ub_gm", "l0c_gm") if path in machine.rates),
         "clock": machine.clock_mhz,
         "kernels": [
             _kernel(stats, kernels[stats.name], asdict(rows[stats.name]), lines.get(stats.name, []))

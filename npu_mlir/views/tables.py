@@ -39,6 +39,8 @@ def print_report(report: Report, explain: bool = False) -> None:
             f"{b.overlapped:,} of the busiest pipe"
         )
     if explain and report.critical:
+        if any(row.bound is not None for row in report.kernels):
+            console.print(_bound_table(report))
         for table in (_pipe_table(report), _cause_table(report), _site_table(report)):
             console.print(table)
         console.print("\n".join(report.assumptions))
@@ -108,6 +110,20 @@ def _kernel_table(report: Report) -> Table:
         report.efficiency,
     )
     table.add_row("total", "", *totals)
+    return table
+
+
+def _bound_table(report: Report) -> Table:
+    """What the kernels can't be faster than; what their busiest pipe has to do, and has under the best blocking."""
+    table = Table("kernel", title="What limits the kernels, in cycles")
+    for column in ("cycles", "bound", "of it", "busiest", "at least", "best blocking"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in sorted(report.kernels, key=lambda row: -row.cycles)[:ROWS]:
+        bound = "" if row.bound is None else f"{row.bound:,}"
+        share = "" if row.efficiency is None else f"{100 * row.efficiency:.0f} %"
+        least = f"{row.launches * row.pipe_bounds[row.limit]:,}" if row.limit else ""
+        blocking = "" if row.best_blocking is None else f"{row.launches * row.best_blocking:,}"
+        table.add_row(row.name, f"{row.cycles:,}", bound, share, row.limit or "", least, blocking)
     return table
 
 

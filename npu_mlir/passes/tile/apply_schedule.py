@@ -86,9 +86,10 @@ def _check_schedule(kernel: Kernel, sizes: dict[str, tuple[int, ...]]) -> None:
             raise UserError(
                 f"class {c.id}: the inner size {inner} has to divide the tile size {size}", loc=op
             )
-        if c.kind is Kind.MIXED and size != c.extent:
+        if c.kind is Kind.MIXED and not inner == size == c.extent:
             raise UserError(
-                f"class {c.id} is reduced and used again: its tile must be whole, {c.extent}", loc=op
+                f"class {c.id} is reduced and used again: tile and inner size must be whole, {c.extent}",
+                loc=op,
             )
         if c.id in batch and size != 1:
             raise UserError(

@@ -120,7 +120,7 @@ tile.kernel @order(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: mem
 
 // -----
 
-// CHECK: error: class 1 is reduced and used again: its tile must be whole, 12
+// CHECK: error: class 1 is reduced and used again: tile and inner size must be whole, 12
 #gm = #tile.space<gm>
 tile.kernel @whole(%x: memref<8x12xf32, #gm>, %y: memref<8x12xf32, #gm>)
     schedule #tile.schedule<{tile = array<i64: 4, 6>, inner = array<i64: 4, 6>, order = array<i64: 0>}> {

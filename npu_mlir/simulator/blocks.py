@@ -11,7 +11,7 @@ from xdsl.ir import Block
 
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import Pipe
-from npu_mlir.targets.cost import cost_of
+from npu_mlir.targets.cost import Cost, cost_of
 from npu_mlir.targets.target import Target
 
 INLINED_FROM = 500
@@ -35,31 +35,36 @@ class BlockInfo:
         return 1 + self.instructions + self.flags
 
 
-def block_infos(kernel: tile.KernelOp, target: Target) -> dict[Block, BlockInfo]:
-    """What each block amounts to, in the order of the text."""
-    infos: dict[Block, BlockInfo] = {}
-    for block in blocks_within(kernel.body.block):
-        infos[block] = info = BlockInfo()
+class Blocks:
+    """The blocks of a kernel, and what its instructions cost on a target."""
+
+    def __init__(self, kernel: tile.KernelOp, target: Target):
+        self.kernel = kernel
+        self.target = target
+        self.costs: dict[npu_isa.Instruction, Cost] = {}
+        self.infos = {block: self._info(block) for block in blocks_within(kernel.body.block)}
+        """In the order of the text."""
+
+    def _info(self, block: Block) -> BlockInfo:
+        info = BlockInfo()
         for op in block.ops:
             if isinstance(op, npu_isa.Instruction):
                 info.instructions += 1
                 work = op.work()
-                info.busy[op.PIPE] = info.busy.get(op.PIPE, 0) + cost_of(work, target).occupancy
+                cost = self.costs[op] = cost_of(work, self.target)
+                info.busy[op.PIPE] = info.busy.get(op.PIPE, 0) + cost.occupancy
                 if isinstance(work, npu_isa.CubeWork):
                     info.works.append(work)
             elif isinstance(op, npu_isa.SetFlagOp | npu_isa.WaitFlagOp):
                 info.flags += 1
-    return infos
+        return info
 
-
-def runs_long(kernel: tile.KernelOp, target: Target) -> bool:
-    """Whether the time of a kernel is worth computing in place."""
-    infos = block_infos(kernel, target)
-    entries = executed = 0
-    for block, info in infos.items():
-        entries += info.steps
-        executed += info.steps * _executions(block)
-    return executed >= INLINED_FROM * entries
+    @property
+    def long(self) -> bool:
+        """Whether the time of the kernel is worth computing in place."""
+        entries = sum(info.steps for info in self.infos.values())
+        executed = sum(info.steps * _executions(block) for block, info in self.infos.items())
+        return executed >= INLINED_FROM * entries
 
 
 def _executions(block: Block) -> int:

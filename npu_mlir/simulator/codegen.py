@@ -23,7 +23,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation
 
 from npu_mlir.dialects import npu_isa, tile
-from npu_mlir.simulator.blocks import BlockInfo, block_infos, blocks_within, constant_trips
+from npu_mlir.simulator.blocks import BlockInfo, Blocks, blocks_within, constant_trips
 from npu_mlir.simulator.debugger import Debugger
 from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.simulator.hazards import Hazards
@@ -35,8 +35,6 @@ from npu_mlir.simulator.repeats import Repeats
 from npu_mlir.simulator.scalar_code import ScalarCode, literal, timing_values
 from npu_mlir.simulator.source import Source
 from npu_mlir.simulator.timing_code import CalledTiming, Event, TimingCode
-from npu_mlir.targets.cost import cost_of
-from npu_mlir.targets.target import Target
 
 Decode = Callable[[npu_isa.Instruction], Callable[..., None]]
 
@@ -75,20 +73,19 @@ class Generated:
     source: str
 
 
-def generate(kernel: tile.KernelOp, target: Target, clock: Clock, decode: Decode, mode: Mode) -> Generated:
+def generate(blocks: Blocks, clock: Clock, decode: Decode, mode: Mode) -> Generated:
     """Make the function of a kernel; `clock` is where its pipes end up."""
-    generator = _Generator(kernel, target, clock, decode, mode)
+    generator = _Generator(blocks, clock, decode, mode)
     generator.kernel()
     source = "\n".join(generator.source.lines)
     names = generator.source.names
-    exec(compile(source, f"<kernel {kernel.sym_name.data}>", "exec"), names)
+    exec(compile(source, f"<kernel {blocks.kernel.sym_name.data}>", "exec"), names)
     return Generated(names["kernel"], list(generator.infos.values()), source)
 
 
 class _Generator:
-    def __init__(self, kernel: tile.KernelOp, target: Target, clock: Clock, decode: Decode, mode: Mode):
-        self.op = kernel
-        self.target = target
+    def __init__(self, blocks: Blocks, clock: Clock, decode: Decode, mode: Mode):
+        self.op = kernel = blocks.kernel
         self.decode = decode
         self.mode = mode
         self.source = Source()
@@ -97,11 +94,11 @@ class _Generator:
         self.scalars = ScalarCode(self.source, timing_values(kernel) if mode.only_time else None)
         self.timing = TimingCode()
         if mode.time and mode.inline:
-            self.timing = InlinedTiming(self.source, clock, target, kernel)
+            self.timing = InlinedTiming(self.source, clock, blocks)
         elif mode.time:
             self.timing = CalledTiming(self.source, clock, mode.observer)
-        self.issue = target.latencies["issue"]
-        self.infos = block_infos(kernel, target)
+        self.issue = blocks.target.latencies["issue"]
+        self.infos, self.costs = blocks.infos, blocks.costs
         self.numbers = {block: i for i, block in enumerate(self.infos)}
         self.executions = ["1"] * len(self.infos)
         """Of each block, an expression at the end of the function."""
@@ -299,7 +296,7 @@ class _Generator:
             operands = [self.scalars.values[v] for v in op.operands]
             bases = [self.scalars.base(op, v) for v in op.operands]
             slots = [self.scalars.values[base] for base in bases if base is not None]
-        self.timing.instruction(op, cost_of(op.work(), self.target), slots)
+        self.timing.instruction(op, self.costs[op], slots)
         if self.mode.checks is not None:
             bases = [self.scalars.base(op, v) for v in op.operands]
             check = self.source.bind("c", self.mode.checks.instruction(op, bases))

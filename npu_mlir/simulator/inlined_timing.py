@@ -36,15 +36,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from npu_mlir.dialects import npu_isa, tile
+from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa import Pipe
+from npu_mlir.simulator.blocks import Blocks
 from npu_mlir.simulator.errors import wait_without_set
 from npu_mlir.simulator.pipes import EXECUTING, Clock
 from npu_mlir.simulator.source import Source
 from npu_mlir.simulator.symbolic_times import Check, Time, strongest
 from npu_mlir.simulator.timing_code import Event, TimingCode
-from npu_mlir.targets.cost import Cost, cost_of
-from npu_mlir.targets.target import Target
+from npu_mlir.targets.cost import Cost
 
 Pair = tuple[Pipe, Pipe]
 
@@ -92,7 +92,8 @@ class _Flags:
 class InlinedTiming(TimingCode):
     """The recurrences as code."""
 
-    def __init__(self, source: Source, clock: Clock, target: Target, kernel: tile.KernelOp):
+    def __init__(self, source: Source, clock: Clock, blocks: Blocks):
+        target = blocks.target
         self.source = source
         self.clock = clock
         self.issue = target.latencies["issue"]
@@ -100,8 +101,14 @@ class InlinedTiming(TimingCode):
         self.depth = target.queue_depth
         self.pipes: dict[Pipe, _PipeCode] = {}
         self.flags: dict[Pair, _Flags] = {}
-        for op in kernel.walk():
-            self._declare(op, target)
+        for op, cost in blocks.costs.items():
+            pipe = self._pipe(op.PIPE)
+            pipe.heads |= cost.head > 0
+            pipe.latencies.add(cost.latency)
+        for block in blocks.infos:
+            for op in block.ops:
+                if isinstance(op, npu_isa.SetFlagOp | npu_isa.WaitFlagOp):
+                    self._declare(op)
         self.offset = 0
         """Of the scalar time over `S`."""
         self.checks: list[Check] = []
@@ -112,18 +119,13 @@ class InlinedTiming(TimingCode):
         self.events: dict[Event, str] = {}
         self.maxima: dict[str, str] = {}
 
-    def _declare(self, op: object, target: Target) -> None:
-        if isinstance(op, npu_isa.Instruction):
-            cost, pipe = cost_of(op.work(), target), self._pipe(op.PIPE)
-            pipe.heads |= cost.head > 0
-            pipe.latencies.add(cost.latency)
-        elif isinstance(op, npu_isa.SetFlagOp | npu_isa.WaitFlagOp):
-            for name in op.pipes:
-                self._pipe(name)
-            flags = self.flags.setdefault(op.pipes, _Flags(f"F{len(self.flags)}"))
-            slots = 1 if op.index is None else op.slots.value.data
-            flags.size = max(flags.size, op.event.value.data + slots)
-            flags.computed |= slots > 1
+    def _declare(self, op: npu_isa.SetFlagOp | npu_isa.WaitFlagOp) -> None:
+        for name in op.pipes:
+            self._pipe(name)
+        flags = self.flags.setdefault(op.pipes, _Flags(f"F{len(self.flags)}"))
+        slots = op.slots.value.data
+        flags.size = max(flags.size, op.event.value.data + slots)
+        flags.computed |= slots > 1
 
     def _pipe(self, name: Pipe) -> _PipeCode:
         return self.pipes.setdefault(name, _PipeCode(name, EXECUTING.index(name)))

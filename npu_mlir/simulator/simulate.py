@@ -27,7 +27,7 @@ from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.numerics import quiet
 from npu_mlir.interpreters.registry import Results, Step
 from npu_mlir.simulator.attribution import Attribution, attribute, loc_of
-from npu_mlir.simulator.blocks import runs_long
+from npu_mlir.simulator.blocks import Blocks
 from npu_mlir.simulator.codegen import Generated, Mode, generate
 from npu_mlir.simulator.debugger import Debugger
 from npu_mlir.simulator.errors import SimulationError, describe
@@ -261,6 +261,7 @@ class KernelProgram:
         self.once: KernelStats | None = None
         self._repeat: Generated | None = None
         check_machine(kernel, host.target)
+        self.blocks = Blocks(kernel, host.target)
 
     def launch(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
         """Run the kernel once on GM arrays; the first launch finds its cycles."""
@@ -280,7 +281,7 @@ class KernelProgram:
         self._count(self.once)
 
     def _generate(self, mode: Mode, clock: Clock) -> Generated:
-        return generate(self.kernel, self.host.target, clock, self.host.decoder.decode, mode)
+        return generate(self.blocks, clock, self.host.decoder.decode, mode)
 
     def _first(self, arguments: Sequence[Any], values: bool) -> KernelStats:
         target = self.host.target
@@ -292,7 +293,7 @@ class KernelProgram:
         debugger = self.host.debugger
         if debugger is not None:
             debugger.begin(self.kernel, clock, arguments)
-        inline = observer is None and debugger is None and runs_long(self.kernel, target)
+        inline = observer is None and debugger is None and self.blocks.long
         mode = Mode(values, True, checks, observer, debugger, inline, options.extrapolate)
         generated = self._generate(mode, clock)
         now, executions = generated.run(arguments, self.host.options.budget)

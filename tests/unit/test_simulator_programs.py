@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from isa_programs import gemm, interpret, parse
 from npu_mlir.dialects.tile import KernelOp
 from npu_mlir.simulator import blocks, simulate
+from npu_mlir.simulator.blocks import Blocks
 from npu_mlir.simulator.codegen import Mode, generate
 from npu_mlir.simulator.pipes import Clock
 from npu_mlir.targets.target import get_target
@@ -180,9 +181,8 @@ def test_a_kernel_becomes_a_python_function():
     module = parse(gemm(16, 16, 32, tile=(8, 8, 16), k0=8, element="f32", target="toy"))
     kernel = next(op for op in module.walk() if isinstance(op, KernelOp))
     target = get_target("toy")
-    generated = generate(
-        kernel, target, Clock(target), lambda op: lambda *args: None, Mode(values=True, time=False)
-    )
+    mode = Mode(values=True, time=False)
+    generated = generate(Blocks(kernel, target), Clock(target), lambda op: lambda *args: None, mode)
     loops = [line.strip() for line in generated.source.splitlines() if "range(" in line]
     assert [text.partition(" = ")[2] for text in loops] == [
         "range(0, 16, 8)",

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from npu_mlir.diagnostics import Note, UserError
+from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.interpreters.dtypes import static_shape
-from npu_mlir.simulator.errors import SimulationError, describe
+from npu_mlir.simulator import hazard_messages
 from npu_mlir.simulator.gm_box import GmBox
 from npu_mlir.simulator.pipes import EXECUTING
+from npu_mlir.targets.target import Target
 
 GmCheck = Callable[[int, Sequence[int]], None]
 _NUMBER = {pipe: i for i, pipe in enumerate(EXECUTING)}
@@ -43,8 +44,9 @@ class _Result:
 class GmMemory:
     """The GM arguments of one run of a kernel. `clocks` are the vector clocks of the pipes."""
 
-    def __init__(self, kernel: tile.KernelOp, clocks: Sequence[Sequence[int]]):
+    def __init__(self, kernel: tile.KernelOp, clocks: Sequence[Sequence[int]], target: Target):
         self.kernel = kernel
+        self.target = target
         self.clocks = clocks
         self.boxes: dict[npu_isa.Instruction, GmBox] = {}
         pipes: dict[SSAValue, set[str]] = {}
@@ -88,8 +90,8 @@ class GmMemory:
             if write:
                 part[...] = True
             elif not part.all():
-                raise SimulationError(
-                    f"reads elements of a result before they are written: {describe(op)}", loc=op
+                raise hazard_messages.read_too_early(
+                    op, result.number, _text(box, origin), self._stores(result)
                 )
             if result.shared:
                 self._check_race(result, op, pipe, write, box, origin, number)
@@ -111,16 +113,8 @@ class GmMemory:
                 continue
             part = box.part_of(last, origin)
             if part is not None and part.max() > self.clocks[pipe][other]:
-                src, dst = EXECUTING[other], EXECUTING[pipe]
                 first = result.ops[other, other_write]
-                raise SimulationError(
-                    f"race between {src} and {dst} in GM: no flag orders them: {describe(op)}",
-                    loc=op,
-                    notes=[
-                        Note(describe(first), first),
-                        f"missing: set_flag [{src}, {dst}, ...] behind the first, wait_flag before the second",
-                    ],
-                )
+                raise hazard_messages.gm_race(first, op, result.number, _text(box, origin), self.target)
         part = box.part_of(result.touch(pipe, write), origin)
         result.ops[pipe, write] = op
         if part is not None:
@@ -139,13 +133,35 @@ class GmMemory:
             if result.number < len(args) - self.kernel.outputs or result.written.all():
                 continue
             first = np.unravel_index(int(np.argmin(result.written)), result.written.shape)
-            missing = result.written.size - np.count_nonzero(result.written)
+            missing = result.written.size - int(np.count_nonzero(result.written))
             number = result.number - (len(args) - self.kernel.outputs)
-            raise SimulationError(
-                f"{missing} of {result.written.size} elements of result {number} of "
-                f"'@{self.kernel.sym_name.data}' are never written, the first at {[int(i) for i in first]}",
-                loc=self.kernel,
+            raise hazard_messages.never_written(
+                self.kernel,
+                number,
+                missing,
+                result.written.size,
+                [int(i) for i in first],
+                self._stores(result),
             )
+
+    def _stores(self, result: _Result) -> list[Operation]:
+        """The instructions that write a result."""
+        arg = self.kernel.body.block.args[result.number]
+        return [op for op in self.kernel.walk() if isinstance(op, npu_isa.GmStore) and op.dest is arg]
+
+
+def _text(box: GmBox, origin: Sequence[int]) -> str:
+    """The elements that a box covers, as a slice: `[0:8, 4]`."""
+    window = box.window(origin)
+    assert window is not None
+    ranges: list[str] = []
+    for start, dim, step in zip(origin, box.dims, box.steps):
+        if dim is None:
+            ranges.append(str(start))
+        else:
+            inside = window[1][dim]
+            ranges.append(f"{start + inside.start * step}:{start + (inside.stop - 1) * step + 1}")
+    return f"[{', '.join(ranges)}]"
 
 
 def _gm_operand(op: npu_isa.GmLoad | npu_isa.GmStore) -> SSAValue:

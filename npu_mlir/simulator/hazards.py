@@ -18,17 +18,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import NoReturn
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from npu_mlir.diagnostics import Note
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import Elements, Extent
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.tile import Space
-from npu_mlir.simulator.errors import SimulationError, describe
+from npu_mlir.simulator import hazard_messages
+from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.simulator.extents import overlap
 from npu_mlir.simulator.gm_hazards import GmMemory
 from npu_mlir.simulator.pipes import EXECUTING
@@ -45,16 +44,29 @@ Check = Callable[..., None]
 class Access:
     """An operand of an instruction at one address."""
 
-    __slots__ = ("address", "bytes", "clean", "conflicts", "extent", "last", "op", "pipe", "slot", "write")
+    __slots__ = (
+        "address",
+        "buffer",
+        "bytes",
+        "clean",
+        "conflicts",
+        "extent",
+        "last",
+        "op",
+        "pipe",
+        "slot",
+        "write",
+    )
 
-    def __init__(self, op: npu_isa.Instruction, write: bool, address: int, extent: Extent, slot: Slot):
-        self.op = op
-        self.pipe = NUMBER[op.PIPE]
-        self.write = write
+    def __init__(self, operand: Operand, address: int, slot: Slot):
+        self.op = operand.op
+        self.pipe = NUMBER[operand.op.PIPE]
+        self.write = operand.write
         self.address = address
-        self.extent = extent
+        self.extent = operand.extent
+        self.buffer = operand.buffer
         self.slot = slot
-        self.bytes = slot.view(address, extent)
+        self.bytes = slot.view(address, operand.extent)
         self.clean = -1
         """The version of the slot for which all bytes were seen to be written."""
         self.last = 0
@@ -84,12 +96,12 @@ class Hazards:
         self.target = target
         self.clocks = [[0] * len(EXECUTING) for _ in EXECUTING]
         self.issued = [0] * len(EXECUTING)
-        self.pending: dict[tuple[int, int, int], tuple[list[int], Operation]] = {}
+        self.pending: dict[tuple[int, int, int], tuple[list[int], npu_isa.SetFlagOp]] = {}
         self.consumed: dict[tuple[int, int, int], tuple[int, Operation]] = {}
         self.seen: dict[tuple[Space, int], list[Access]] = {}
         """The accesses that touch each bucket of each memory."""
         self.slots: dict[tuple[npu_isa.BufferOp, int], Slot] = {}
-        self.gm = GmMemory(kernel, self.clocks)
+        self.gm = GmMemory(kernel, self.clocks, target)
 
     # ---- instructions
 
@@ -112,7 +124,7 @@ class Hazards:
                     access = self._first(operand, args)
                 for other in access.conflicts:
                     if other.last > clock[other.pipe]:
-                        _race(other, access)
+                        raise hazard_messages.race(other, access, self.target)
                 access.last = number
                 if access.clean != access.slot.version:
                     if access.bytes.all():
@@ -125,7 +137,7 @@ class Hazards:
                     access = self._first(operand, args)
                 for other in access.conflicts:
                     if other.last > clock[other.pipe]:
-                        _race(other, access)
+                        raise hazard_messages.race(other, access, self.target)
                 access.last = number
                 if access.clean != access.slot.version and not poisoned:
                     access.bytes[...] = True
@@ -162,9 +174,9 @@ class Hazards:
         address, base = args[operand.address], args[operand.base]
         size = operand.buffer.bytes.value.data
         if address < base or address + operand.extent.end > base + size:
-            _outside(operand, address - base, size)
+            raise hazard_messages.outside(operand, address, base)
         slot = self.slots.setdefault((operand.buffer, base), Slot(base, size))
-        access = Access(operand.op, operand.write, address, operand.extent, slot)
+        access = Access(operand, address, slot)
         operand.accesses[address] = access
         space = operand.buffer.result.type.space.data
         near: dict[int, Access] = {}
@@ -193,10 +205,17 @@ class Hazards:
                 return
         blocks = [block for o in (*reads, *writes) if (block := _elements(o, args)) is not None]
         if not blocks:
-            _unwritten(unwritten[0], args)
+            raise self._unwritten(unwritten[0], args)
         target = writes[0].accesses[args[writes[0].address]]
         if not spread(blocks[-1], blocks[:-1]):
             target.slot.version += 1
+
+    def _unwritten(self, operand: Operand, args: Sequence[int]) -> SimulationError:
+        access = operand.accesses[args[operand.address]]
+        missing = int(access.bytes.size - np.count_nonzero(access.bytes))
+        every = (other for accesses in self.seen.values() for other in accesses)
+        writers = {id(o.op): o.op for o in every if o.write and o.buffer is access.buffer}
+        return hazard_messages.unwritten(access, access.slot.start, missing, list(writers.values())[-2:])
 
     # ---- flags
 
@@ -208,10 +227,10 @@ class Hazards:
             self._check_event(op, event)
             key = (src, dst, event)
             if key in self.pending:
-                _flag_error(op, event, "set while it is still pending", self.pending[key][1])
+                raise hazard_messages.set_while_pending(op, event, self.pending[key][1])
             consumed = self.consumed.get(key)
             if consumed is not None and consumed[0] > self.clocks[src][dst]:
-                _flag_error(op, event, "set again while the last wait may not have consumed it", consumed[1])
+                raise hazard_messages.set_too_early(op, event, consumed[1], self.target)
             clock = list(self.clocks[src])
             clock[src] = self.issued[src]
             self.pending[key] = (clock, op)
@@ -227,11 +246,8 @@ class Hazards:
             self._check_event(op, event)
             pending = self.pending.pop((src, dst, event), None)
             if pending is None:
-                raise SimulationError(
-                    f"{op.pipes[1]} waits for flag {event} of {op.pipes[0]}, which nothing before sets: "
-                    f"{describe(op)}",
-                    loc=op,
-                )
+                _, last = self.consumed.get((src, dst, event), (0, None))
+                raise hazard_messages.wait_without_set(op, event, last)
             for i, known in enumerate(pending[0]):
                 if known > clock[i]:
                     clock[i] = known
@@ -242,11 +258,7 @@ class Hazards:
 
     def _check_event(self, op: npu_isa.FlagInstruction, event: int) -> None:
         if event >= self.target.event_ids:
-            raise SimulationError(
-                f"{self.target.name} has {self.target.event_ids} event ids per pair of pipes, not {event}: "
-                f"{describe(op)}",
-                loc=op,
-            )
+            raise hazard_messages.unknown_event(op, event, self.target)
 
     def barrier(self) -> None:
         """Everything issued so far is complete."""
@@ -254,13 +266,9 @@ class Hazards:
             clock[:] = self.issued
 
     def end(self, complete: bool = True) -> None:
-        """The kernel is over: no flag may be pending and, if it is `complete`, every element of the results is written."""
-        for (src, dst, event), (_, op) in self.pending.items():
-            raise SimulationError(
-                f"flag {event} from {EXECUTING[src]} to {EXECUTING[dst]} is still set at the end of the "
-                f"kernel: {describe(op)}",
-                loc=op,
-            )
+        """The kernel is over: no flag may be pending; if it is `complete`, every element of the results is written."""
+        for (_, _, event), (_, op) in self.pending.items():
+            raise hazard_messages.left_pending(op, event)
         if complete:
             self.gm.end()
 
@@ -286,51 +294,3 @@ def _elements(operand: Operand, args: Sequence[int]) -> np.ndarray | None:
         return None
     access, elements = operand.accesses[args[operand.address]], operand.elements
     return access.slot.elements(access.address, elements.shape, elements.strides, elements.size)
-
-
-def _race(first: Access, second: Access) -> NoReturn:
-    src, dst = EXECUTING[first.pipe], EXECUTING[second.pipe]
-    verbs = {(True, False): "is read", (False, True): "is overwritten", (True, True): "is written again"}
-    what = "written" if first.write else "read"
-    raise SimulationError(
-        f"race between {src} and {dst}: memory that {src} {'writes' if first.write else 'reads'} "
-        f"{verbs[first.write, second.write]} by {dst}, which no flag orders behind it: {describe(second.op)}",
-        loc=second.op,
-        notes=[
-            Note(f"{what} by {describe(first.op)}", first.op),
-            f"missing: set_flag [{src}, {dst}, ...] behind the first, wait_flag [{src}, {dst}, ...] before the second",
-        ],
-    )
-
-
-def _outside(operand: Operand, offset: int, size: int) -> NoReturn:
-    raise SimulationError(
-        f"{'writes' if operand.write else 'reads'} bytes {offset} to {offset + operand.extent.end} of a buffer "
-        f"whose slots have {size}: {describe(operand.op)}",
-        loc=operand.op,
-        notes=[Note("the buffer", operand.buffer)],
-    )
-
-
-def _unwritten(operand: Operand, args: Sequence[int]) -> NoReturn:
-    access = operand.accesses[args[operand.address]]
-    missing = int(access.bytes.size - np.count_nonzero(access.bytes))
-    raise SimulationError(
-        f"reads {missing} bytes that no instruction wrote: {describe(operand.op)}",
-        loc=operand.op,
-        notes=[
-            Note(
-                f"the buffer; the read begins at its byte {access.address - access.slot.start}",
-                operand.buffer,
-            )
-        ],
-    )
-
-
-def _flag_error(op: npu_isa.FlagInstruction, event: int, what: str, other: Operation) -> NoReturn:
-    src, dst = op.pipes
-    raise SimulationError(
-        f"flag {event} from {src} to {dst} is {what}: {describe(op)}",
-        loc=op,
-        notes=[Note(describe(other), other)],
-    )

@@ -1,10 +1,10 @@
 // A missing flag: both instructions, their graph ops and the flag are named, and nothing is written.
 
 // RUN: not npu-run %s --report %t.json 2>&1 | filecheck %s
-// CHECK:      race.mlir:{{[0-9]+}}:5: error: race between MTE2 and V: memory that MTE2 writes is read by V, which no flag orders behind it: npu_isa.vunary relu %u<1>, %u<1> over [32] : f32
+// CHECK:      race.mlir:{{[0-9]+}}:5: error: race between MTE2 and V: bytes 0 to 128 of ub, which MTE2 writes, are read by V with no flag between them: npu_isa.vunary relu %u<1>, %u<1> over [32] : f32
 // CHECK-NEXT: npu_isa.vunary relu
-// CHECK:      race.mlir:{{[0-9]+}}:5: note: written by npu_isa.load_ub %X[] -> %u<8, 1> over [4, 8]
-// CHECK:      note: missing: set_flag [MTE2, V, ...] behind the first, wait_flag [MTE2, V, ...] before the second
+// CHECK:      race.mlir:{{[0-9]+}}:5: note: written by MTE2: npu_isa.load_ub %X[] -> %u<8, 1> over [4, 8]
+// CHECK:      note: fix: npu_isa.set_flag [MTE2, V, 0] behind the former, npu_isa.wait_flag [MTE2, V, 0] before the latter
 // CHECK-NOT:  Traceback
 // RUN: test ! -e %t.json
 

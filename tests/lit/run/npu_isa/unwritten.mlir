@@ -1,8 +1,9 @@
 // A load that is too small: the store would take bytes to GM that nothing wrote.
 
 // RUN: not npu-run %s 2>&1 | filecheck %s
-// CHECK:     error: reads 32 bytes that no instruction wrote: npu_isa.store_ub %u<8, 1>
-// CHECK:     note: the buffer; the read begins at its byte 0
+// CHECK:     error: MTE3 reads 32 bytes that no instruction wrote, among bytes 0 to 128 of ub: npu_isa.store_ub %u<8, 1>
+// CHECK:     note: the slot begins at byte 0 of ub: %u = npu_isa.buffer 1 x 128 at 0
+// CHECK:     note: MTE2 writes to this buffer, but not all that is read: npu_isa.load_ub
 // CHECK-NOT: Traceback
 
 builtin.module attributes {"npu.target" = "toy"} {

@@ -145,11 +145,7 @@ def contraction_roles(op: Compute) -> Contraction | None:
     a, b = ({d for expr in map_ for d in expr.dims()} for map_ in op.maps[:2])
     reduced = {d for d, red in enumerate(op.reduction) if red}
     parallel = [d for d in op.result if d not in reduced]
-    if (
-        not reduced
-        or not reduced <= a & b
-        or sorted(parallel) != sorted(set(range(len(op.extents))) - reduced)
-    ):
+    if not reduced or not reduced <= a & b or sorted([*parallel, *reduced]) != [*range(len(op.extents))]:
         return None
     batch = [d for d in parallel if d in a and d in b]
     # A dim that neither operand has (of extent one, mostly) counts as a row.

@@ -36,8 +36,7 @@ def balanced(extent: int, most: int, multiple: int = 1) -> int:
     >>> balanced(197, 128), balanced(197, 128, 16), balanced(7, 128, 16)
     (99, 112, 7)
     """
-    if extent <= most:
-        return extent
+    most = min(extent, most)
     size = ceil_div(extent, ceil_div(extent, most))
     rounded = round_up(size, multiple)
     return rounded if rounded <= most else size

@@ -243,10 +243,31 @@ def test_slices():
     assert elements_read(lambda p: (slice_of(p, p.arg(40), (3,), (7,), (2,)), [D0 + D1]), (5, 3)) == 7
 
 
-def test_integers_of_a_product():
+def test_windows_are_computed_once():
+    """What reads five windows of three with an overlap computes seven exponentials."""
     p = Program()
-    operands = [p.arg(3, 5, element=i32), p.arg(5, 7, element=i32)]
-    y = p.map(
-        operands[:1], [(0, 1)], (3, 5), i32, lambda body, x: body.apply("max", x, 0)
-    )  # fmt: skip
+
+    def build(body: Body) -> SSAValue:
+        return body.apply(
+            "max", body.args[2], body.apply("sub", body.apply("exp", body.args[0]), body.args[1])
+        )
+
+    start = p.fill(-1.0, (5,), f32)
+    y = p.generic([p.arg(7), p.arg(5, 3)], start, [[D0 + D1], (0, 1), (0,)], 2, [1], build)
+    assert p.work(y).vector == (VectorOps(7, 4, 2), VectorOps(15, 4, 1), VectorOps(10, 4, 1))
+
+
+def test_a_relu_behind_something_else_does_not_leave_l0c():
+    p = Program()
+
+    def build(body: Body, x: SSAValue) -> SSAValue:
+        return body.apply("max", body.apply("exp", x), 0.0)
+
+    y = p.map([p.product(3, 5, 7)], [(0, 1)], (3, 7), f32, build)
+    assert not p.work(y).direct
+
+
+def test_integers():
+    p = Program()
+    y = p.map([p.arg(3, 5, element=i32)], [(0, 1)], (3, 5), i32, lambda body, x: body.apply("max", x, 0))
     assert p.work(y).vector == (VectorOps(15, 4, 1),)

@@ -212,6 +212,16 @@ def product_of_a_slice(w: Writer) -> Sequence[SSAValue]:
     return [w.product([lhs, w.arg(12, 6)], [(0, 2), (2, 1), (0, 1)], (7, 6), 3, [2])]
 
 
+def product_onto_values(w: Writer) -> Sequence[SSAValue]:
+    operands, maps = [w.arg(7, 12), w.arg(12, 6)], [(0, 2), (2, 1), (0, 1)]
+    return [w.generic(operands, w.arg(7, 6), maps, 3, [2], multiply_add)]
+
+
+def product_onto_ones(w: Writer) -> Sequence[SSAValue]:
+    operands, maps = [w.arg(7, 12), w.arg(12, 6)], [(0, 2), (2, 1), (0, 1)]
+    return [w.generic(operands, w.fill(1.0, (7, 6), f32), maps, 3, [2], multiply_add)]
+
+
 PROGRAMS: dict[str, Callable[[Writer], Sequence[SSAValue]]] = {
     build.__name__: build
     for build in (
@@ -241,6 +251,8 @@ PROGRAMS: dict[str, Callable[[Writer], Sequence[SSAValue]]] = {
         rows_of_a_product,
         columns_of_a_product,
         product_of_a_slice,
+        product_onto_values,
+        product_onto_ones,
     )
 }
 

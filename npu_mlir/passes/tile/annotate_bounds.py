@@ -49,7 +49,6 @@ from npu_mlir.passes.tile.compute import (
     body_ops,
     init_of,
     is_multiply_add,
-    is_reduction,
     is_window,
     target_of,
 )
@@ -195,7 +194,7 @@ def _may_leave_l0c(value: SSAValue) -> bool:
     while isinstance(op, linalg.GenericOp):
         if is_multiply_add(op):
             return True
-        if any(is_reduction(op)) or any(type(o) not in CASTS and not _is_relu(o) for o in body_ops(op)):
+        if any(type(o) not in CASTS and not _is_relu(o) for o in body_ops(op)):
             return False
         op = op.inputs[0].owner if len(op.inputs) == 1 else None
     return False

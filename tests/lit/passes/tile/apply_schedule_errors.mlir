@@ -157,6 +157,43 @@ tile.kernel @whole(%x: memref<8x12xf32, #gm>, %y: memref<8x12xf32, #gm>)
 
 // -----
 
+// CHECK: error: class 1 is reduced and used again: tile and inner size must be whole, 12
+#gm = #tile.space<gm>
+tile.kernel @pieces(%x: memref<8x12xf32, #gm>, %y: memref<8x12xf32, #gm>)
+    schedule #tile.schedule<{tile = array<i64: 4, 12>, inner = array<i64: 4, 6>, order = array<i64: 0>}> {
+  %a = tile.load %x[] map affine_map<(m, n) -> (m, n)> : memref<8x12xf32, #gm> -> tensor<8x12xf32>
+  %e2 = tensor.empty() : tensor<8x12xf32>
+  %power = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>],
+                           iterator_types = ["parallel", "parallel"]}
+      ins(%a : tensor<8x12xf32>) outs(%e2 : tensor<8x12xf32>) {
+  ^bb0(%i: f32, %c: f32):
+    %s = math.exp %i : f32
+    linalg.yield %s : f32
+  } -> tensor<8x12xf32>
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e0 : tensor<8xf32>) -> tensor<8xf32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m)>],
+                         iterator_types = ["parallel", "reduction"]}
+      ins(%power : tensor<8x12xf32>) outs(%f : tensor<8xf32>) {
+  ^bb0(%i: f32, %c: f32):
+    %s = arith.addf %c, %i : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  %e1 = tensor.empty() : tensor<8x12xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m)>,
+                                        affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
+      ins(%power, %sum : tensor<8x12xf32>, tensor<8xf32>) outs(%e1 : tensor<8x12xf32>) {
+  ^bb0(%i: f32, %j: f32, %c: f32):
+    %s = arith.divf %i, %j : f32
+    linalg.yield %s : f32
+  } -> tensor<8x12xf32>
+  tile.store %r, %y[] map affine_map<(m, n) -> (m, n)> : tensor<8x12xf32>, memref<8x12xf32, #gm>
+  tile.return
+}
+
+// -----
+
 #gm = #tile.space<gm>
 // CHECK: error: class 0 is a batch of matrix products: its tile must be 1, got 2
 tile.kernel @batch(%x: memref<4x8x12xf32, #gm>, %w: memref<4x12x6xf32, #gm>, %y: memref<4x8x6xf32, #gm>)

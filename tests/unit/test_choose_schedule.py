@@ -1,0 +1,43 @@
+"""The message about a product that fits no memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from npu_mlir.diagnostics import UserError
+from npu_mlir.passes.tile.choose_schedule import choose
+from npu_mlir.targets.target import get_target
+from schedule_search import formed, kernels, matmul
+
+TOY = get_target("toy")
+
+
+def choose_for(text: str, **memories: int) -> None:
+    """Choose a schedule for a machine like the toy with other memories."""
+    (kernel,) = kernels(formed(text))
+    choose(kernel, replace(TOY, **memories))
+
+
+@pytest.mark.parametrize("space", ["l0a", "l0b", "l0c"])
+def test_the_memory_that_lacks_most_is_named_first(space: str):
+    with pytest.raises(UserError, match="no tile of its matrix product fits") as caught:
+        choose_for(matmul(4, 4, 4), **{space: 16})
+    first, *others = caught.value.notes
+    # 4 x 16 B of operands, 4 x 4 x 4 B of accumulators.
+    assert f"at least 64 bytes of {space}, which has 16" in str(first)
+    assert len(others) == 3
+
+
+def test_panels_in_l1_are_padded():
+    with pytest.raises(UserError) as caught:
+        choose_for(matmul(4, 4, 4), l1=16)
+    # Four rows and four columns of 16 B, which take 32 each.
+    assert "at least 256 bytes of l1, which has 16" in str(caught.value.notes[0])
+
+
+def test_half_takes_more_of_k():
+    with pytest.raises(UserError) as caught:
+        choose_for(matmul(4, 4, 4, element="f16"), l1=16)
+    assert "at least 384 bytes of l1, which has 16" in str(caught.value.notes[0])

@@ -41,6 +41,7 @@ format: .venv
 snapshots: .venv
 	PYTHONPATH=tests/planted $(BIN)/python tests/unit/snapshots.py
 	PYTHONPATH=tests/planted $(BIN)/python tests/unit/schedules.py
+	$(BIN)/python tests/unit/sync_plans.py
 
 # An hour or so; MUTANTS='--count 50 --module sync' for less.
 mutants: .venv

@@ -37,7 +37,11 @@ FILES = [
     "unit/test_schedules.py",
     "unit/test_snapshots.py",
     "unit/test_strides.py",
+    "unit/test_programs.py",
+    "unit/test_kernel.py",
+    "unit/test_choose_schedule.py",
     "unit/test_sync.py",
+    "unit/test_sync_plans.py",
     "unit/test_tile_lowering.py",
     "unit/test_tiling.py",
     "unit/test_tiling_cycles.py",
@@ -97,7 +101,7 @@ class _Loop:
 def _pytest_check(item: pytest.Item) -> Check:
     name = item.nodeid.removeprefix("tests/")
     return Check(
-        name, item.path, item.path.stem in ("test_schedules", "test_snapshots"), lambda: _run_item(item)
+        name, item.path, item.path.stem in ("test_schedules", "test_snapshots", "test_sync_plans"), lambda: _run_item(item)
     )
 
 

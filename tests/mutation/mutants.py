@@ -90,7 +90,8 @@ def _spans(tree: ast.Module) -> dict[ast.AST, range]:
     spans: dict[ast.AST, range] = {}
 
     def visit(node: ast.AST, span: range) -> None:
-        if isinstance(node, ast.stmt):
+        # No line of its own is seen where `continue` and `break` are: the jump before them goes on at once.
+        if isinstance(node, ast.stmt) and not isinstance(node, ast.Continue | ast.Break):
             body = getattr(node, "body", None)
             end = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno
             span = range(node.lineno, end + 1)

@@ -80,8 +80,8 @@ def _numbers(root: Block) -> dict[int, int]:
 def snapshot(seed: int) -> str:
     """The plans for one kernel, a line for each number of event ids.
 
-    `2:V.0>M.1* 0+2%3` is a back edge (`*`) in block 2 from V behind item 0 to M before item 1, with the ids from 0 on of
-    two slots that value 3 selects.
+    `2:V.0>M.1* 0+2%3` is a back edge (`*`) in block 2 from V behind item 0 to M before item 1, with the ids from 0 on
+    of two slots that value 3 selects.
     """
     lines = [f"kernel {seed}"]
     for event_ids in EVENT_IDS:

@@ -35,6 +35,7 @@ FILES = [
     "unit/test_kernel.py",
     "unit/test_memory.py",
     "unit/test_pipeline.py",
+    "unit/test_plan_memory.py",
     "unit/test_programs.py",
     "unit/test_schedules.py",
     "unit/test_snapshots.py",

@@ -7,7 +7,7 @@ import doctest
 import pytest
 
 from npu_mlir import levels, pipeline
-from npu_mlir.analysis import dominance
+from npu_mlir.analysis import affine_maps, dominance, memory, strides, tiling, vector_tiling
 from npu_mlir.levels import LEVELS
 from npu_mlir.passes import PASSES, load_pass
 from npu_mlir.pipeline import PIPELINE, make_pipeline, pipeline_text
@@ -42,6 +42,10 @@ def test_options_are_passed():
     assert make_pipeline(None, "isa", options)
 
 
-@pytest.mark.parametrize("module", [pipeline, levels, dominance])
+@pytest.mark.parametrize(
+    "module",
+    [pipeline, levels, affine_maps, dominance, memory, strides, tiling, vector_tiling],
+    ids=lambda module: module.__name__,
+)
 def test_doctests(module):
     assert doctest.testmod(module).failed == 0

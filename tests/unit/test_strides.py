@@ -221,3 +221,59 @@ def test_bounds_of_coordinates(coordinate: Linear, size: int, low: int, high: in
 def test_without_iterations_there_are_no_coordinates() -> None:
     loops = [Linear((1, 0), 0), Linear((0, 1), 0)]
     assert iteration_extents([loops, [Linear((1, 1), 9)]], [(0, 3), (1,)], 2) == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("nest", "innermost", "lanes", "cycles"),
+    [
+        # 64 f32 are 256 B: a step for each row.
+        pytest.param(Nest((3, 64), ((64, 1), (64, 1))), 1, F32, 3, id="rows of one step"),
+        pytest.param(Nest((3, 65), ((65, 1), (65, 1))), 1, F32, 6, id="one element more"),
+        # Elements that lie apart take 32 B each, 8 to a step.
+        pytest.param(Nest((3, 64), ((64, 1), (64, 1))), 0, F32, 64, id="columns of three"),
+        pytest.param(Nest((64, 3), ((1, 64), (1, 64))), 0, F32, 3, id="columns that lie together"),
+        pytest.param(Nest((16,), ((1,), (2,))), 0, F32, 2, id="every other element"),
+        pytest.param(Nest((64,), ((1,), (0,))), 0, F32, 1, id="one element for all"),
+        pytest.param(Nest((64,), ((1,), (1,))), 0, Lanes(256, (4, 2)), 1, id="the wider operand counts"),
+        pytest.param(Nest((128,), ((1,), (1,))), 0, Lanes(256, (2, 2)), 1, id="twice as many halves"),
+        pytest.param(
+            Nest((64, 3), ((1, 0), (1, 64))), 1, Lanes(256, (4, 4), 32, 2, 7), 448, id="sums are folded"
+        ),
+        pytest.param(
+            Nest((64, 3), ((1, 0), (1, 64))), 0, Lanes(256, (4, 4), 32, 2, 7), 6, id="or added in lanes"
+        ),
+    ],
+)
+def test_cycles_by_hand(nest: Nest, innermost: int, lanes: Lanes, cycles: int) -> None:
+    assert lanes.cost(nest, innermost) == cycles
+
+
+def test_outer_loops_go_by_falling_strides() -> None:
+    nest = Nest((2, 3, 4, 64), ((256, 64, 1024, 1), (64, 128, 4096, 1)))
+    assert order(nest, F32).extents == (4, 2, 3, 64)
+    # Strides of the written operand first, of the read one where those are equal.
+    assert order(Nest((2, 3, 64), ((0, 0, 1), (64, 128, 1))), F32).extents == (3, 2, 64)
+
+
+def test_of_loops_that_cost_the_same_the_one_of_smallest_strides_is_innermost() -> None:
+    assert order(Nest((8, 8), ((8, 1), (1, 8))), F32).extents == (8, 8)
+    assert order(Nest((8, 8), ((8, 1), (1, 8))), F32).strides == ((8, 1), (1, 8))
+    assert order(Nest((8, 8), ((1, 8), (8, 1))), F32).strides == ((8, 1), (1, 8))
+
+
+def test_the_shortest_loops_go_out_in_their_order() -> None:
+    nest = Nest((3, 8, 2, 64), ((64, 256, 0, 1),))
+    outside, inside = split(nest, 2)
+    assert outside == Nest((3, 2), ((64, 0),)) and inside == Nest((8, 64), ((256, 1),))
+    # The innermost stays, however short.
+    assert split(Nest((8, 2), ((2, 1),)), 1) == (Nest((8,), ((2,),)), Nest((2,), ((1,),)))
+    assert split(nest, 4) == (Nest((), ((),)), nest)
+
+
+def test_what_is_widened() -> None:
+    wide = widen(Nest((32, 20, 2), ((48, 2, 1), (48, 2, 1))), 1, 24, F32)
+    assert wide.extents == (32, 24, 2)
+    assert cost(Nest((), ((), ())), F32) == 1
+    # 20 rows of 3 with a pitch of 4: 20 steps, or 80 elements in two steps.
+    assert widen(Nest((20, 3), ((4, 1), (4, 1))), 1, 4, F32).extents == (20, 4)
+    assert widen(Nest((20, 3), ((3, 1), (4, 1))), 1, 4, F32).extents == (20, 3)

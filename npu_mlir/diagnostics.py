@@ -169,7 +169,7 @@ def resolve(loc: Operation | SourceLocation | None) -> SourceLocation | None:
 def render(error: UserError | Diagnostic) -> str:
     """The text of an error as tools print it, one line per part, without a final newline."""
     lines = _render_message(error.severity, error.message, error.loc)
-    lines += _provenance(error.loc)
+    lines += _provenance(error)
     for note in error.notes:
         lines += _render_message("note", note.message, note.loc)
     return "\n".join(lines)
@@ -188,11 +188,11 @@ def _render_message(kind: str, message: str, loc: Operation | SourceLocation | N
     return lines
 
 
-def _provenance(loc: Operation | SourceLocation | None) -> list[str]:
-    """The node of the imported model that an op comes from, if a pass recorded it."""
-    from xdsl.dialects.builtin import StringAttr
+def _provenance(error: UserError | Diagnostic) -> list[str]:
+    """The node of the imported model that an op comes from, if a pass recorded it and the message doesn't say so."""
+    from npu_mlir.locations import node_of
 
-    if loc is None or isinstance(loc, SourceLocation):
+    if error.loc is None or isinstance(error.loc, SourceLocation):
         return []
-    origin = loc.attributes.get("npu.loc")
-    return [f"note: from the graph op '{origin.data}'"] if isinstance(origin, StringAttr) else []
+    node = node_of(error.loc)
+    return [] if node is None or f"'{node}'" in error.message else [f"note: from the graph op '{node}'"]

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, AnyFloat, FileLineColLoc, IntAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    AnyFloat,
+    ArrayAttr,
+    FileLineColLoc,
+    FusedLoc,
+    IntAttr,
+    LocationAttr,
+    ModuleOp,
+    NoneAttr,
+    StringAttr,
+)
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.utils.exceptions import DiagnosticException, MultipleSpansParseError, ParseError
@@ -41,6 +53,7 @@ class LocatingParser(Parser):
         self._line_starts = [0]
         self._line_starts += [i + 1 for i, c in enumerate(text) if c == "\n"]
         self._first_uses: dict[str, Span] = {}
+        self._location_aliases: dict[str, LocationAttr] = {}
         self.open_ops: list[int] = []
         """Positions of the ops being parsed, outermost first; they stay when an exception passes."""
         self.implicit_module = False
@@ -62,6 +75,37 @@ class LocatingParser(Parser):
     def _location(self, position: int) -> FileLineColLoc:
         line, column = self.line_and_column(position)
         return FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
+
+    def _parse_location(self) -> LocationAttr:
+        """mlir-opt says what location aliases mean behind the module, and gives fused ones metadata."""
+        token = self._current_token
+        if token.kind is MLIRTokenKind.HASH_IDENT and token.text not in self.attribute_aliases:
+            self._consume_token()
+            return self._location_alias(token.text, token.span)
+        if token.kind is MLIRTokenKind.BARE_IDENT and token.text == "fused":
+            self._consume_token()
+            metadata: Attribute = NoneAttr()
+            if self.parse_optional_punctuation("<"):
+                metadata = self.parse_attribute()
+                self.parse_punctuation(">")
+            parts = self.parse_comma_separated_list(self.Delimiter.SQUARE, self._parse_location)
+            return FusedLoc(ArrayAttr[Attribute](parts), metadata)
+        return super()._parse_location()
+
+    def _location_alias(self, name: str, use: Span) -> LocationAttr:
+        """The location that an alias stands for, wherever in the text that is said."""
+        if name not in self._location_aliases:
+            text = self.lexer.input.content
+            definition = re.search(rf"^{re.escape(name)}\s*=(?=\s*loc\()", text, re.MULTILINE)
+            if definition is None:
+                self.raise_error(f"undefined location alias '{name}'", use)
+            state, position = self._parser_state.current_token, self.lexer.pos
+            self._resume_from(definition.end())
+            location = self.parse_optional_location()
+            self._parser_state.current_token, self.lexer.pos = state, position
+            assert location is not None
+            self._location_aliases[name] = location
+        return self._location_aliases[name]
 
     def parse_optional_region(self, arguments: Sequence[Parser.Argument] | None = None) -> Region | None:
         for argument in arguments or ():

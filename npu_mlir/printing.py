@@ -229,7 +229,7 @@ def _location_name(value: SSAValue) -> str | None:
         location, origin = value.op.location, value.op.attributes.get("npu.loc")
     else:
         location = value.location if isinstance(value, BlockArgument) else None
-    name = location.desc if isinstance(location, NameLoc) else origin
+    name = origin if origin is not None else location.desc if isinstance(location, NameLoc) else None
     if not isinstance(name, StringAttr):
         return None
     text = re.sub(r"\W", "_", name.data, flags=re.ASCII)

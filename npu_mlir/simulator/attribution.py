@@ -22,10 +22,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
+from npu_mlir.diagnostics import place_of
 from npu_mlir.dialects.npu_isa import Pipe
+from npu_mlir.locations import closest_node
 from npu_mlir.simulator.critical_path import NOWHERE, Key, Link, parts
 from npu_mlir.simulator.observer import Observer, Site
 
@@ -220,9 +221,8 @@ def _site(number: int, site: Site, text: str, by_key: Counter[Key]) -> SiteTime:
 
 
 def _line(op: Operation) -> int:
-    line = getattr(getattr(op, "location", None), "line", None)
-    value = getattr(line, "data", line)
-    return value if isinstance(value, int) else 0
+    place = place_of(op.location)
+    return place.line if place is not None else 0
 
 
 def site_texts(text: str) -> list[str]:
@@ -236,13 +236,7 @@ _SITE = re.compile(r"npu_isa\.(?!buffer\b|slot\b|at\b)")
 
 def loc_of(op: Operation) -> str:
     """The graph ops that an operation, or the closest one around it that knows, comes from."""
-    around: Operation | None = op
-    while around is not None:
-        origin = around.attributes.get("npu.loc")
-        if isinstance(origin, StringAttr):
-            return origin.data
-        around = around.parent_op()
-    return ""
+    return closest_node(op) or ""
 
 
 def _overlap(observer: Observer, end: int) -> dict[str, int]:

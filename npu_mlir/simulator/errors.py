@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa
+from npu_mlir.locations import PROVENANCE, closest_node
 
 
 class SimulationError(UserError):
@@ -16,13 +16,8 @@ class SimulationError(UserError):
 def describe(op: Operation) -> str:
     """An instruction in a message: its text, and the graph op that it or what it is in comes from."""
     text = " ".join(str(op).split())
-    around: Operation | None = op
-    while around is not None:
-        origin = around.attributes.get("npu.loc")
-        if isinstance(origin, StringAttr):
-            return text if around is op else f"{text} (of '{origin.data}')"
-        around = around.parent_op()
-    return text
+    node = None if PROVENANCE in op.attributes else closest_node(op)
+    return text if node is None else f"{text} (of '{node}')"
 
 
 def wait_without_set(op: npu_isa.WaitFlagOp, event: int) -> SimulationError:

@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 
 from isa_programs import gemm, parse
 from npu_mlir.dialects.npu_isa import Pipe, VectorWork
@@ -30,6 +31,7 @@ class Stub:
     PIPE: Pipe = Pipe.V
     pipes: tuple[Pipe, Pipe] = (Pipe.V, Pipe.M)
     attributes: ClassVar[dict[str, Any]] = {}
+    location: ClassVar[LocationAttr] = UNKNOWN_LOC
     parent: Any = field(default=None)
 
     def work(self) -> VectorWork:

@@ -106,7 +106,7 @@ class KernelOp(IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> KernelOp:
         name = parser.parse_symbol_name()
-        args = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_argument)
+        args = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: _parse_argument(parser))
         outputs = 1
         if parser.parse_optional_keyword("outputs"):
             outputs = parser.parse_integer()
@@ -200,3 +200,10 @@ def _without_space(type_: Attribute) -> tuple[tuple[int, ...], Attribute]:
     """Shape and element type of a tensor or memref."""
     tile = cast("TileType", type_)
     return tile.get_shape(), tile.get_element_type()
+
+
+def _parse_argument(parser: Parser) -> Parser.Argument:
+    """An argument with the location that it may have."""
+    argument = parser.parse_argument()
+    argument.location = parser.parse_optional_location()
+    return argument

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from npu_mlir.dialects.graph import LOCATION, GraphOp, element_of, shape_of
+from npu_mlir.locations import origin
 
 Constant = np.ndarray[Any, Any]
 Value = SSAValue | Constant
@@ -132,6 +133,7 @@ class Node:
     def add(self, op: GraphOp) -> SSAValue:
         """Append a graph op that stems from this node."""
         op.attributes[LOCATION] = StringAttr(self.location)
+        op.location = origin(op)
         return self._builder.add(op)
 
     def scalar(self, value: float, like: SSAValue) -> SSAValue:

@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from npu_mlir.constants import make_constant
 from npu_mlir.dialects.graph import LOCATION, GraphOp, WeightOp, location_of
+from npu_mlir.locations import inherit_location
 from npu_mlir.weights import WeightStore
 
 MOST_NAMES = 3
@@ -30,12 +31,12 @@ def graph_ops(block: Block) -> list[GraphOp]:
 
 
 def insert_before(anchor: Operation, op: Operation) -> SSAValue:
-    """Insert an op, which takes over the anchor's location unless it has one; returns its result."""
+    """Insert an op, which takes over the anchor's location unless it has one, before a return that of what it reads;
+    returns its result."""
     block = anchor.parent
     assert block is not None
-    if LOCATION in anchor.attributes:
-        op.attributes.setdefault(LOCATION, anchor.attributes[LOCATION])
-    op.location = anchor.location
+    read = op.operands[0].owner if op.operands else anchor
+    inherit_location(op, anchor if isinstance(anchor, GraphOp) or isinstance(read, Block) else read)
     block.insert_op_before(op, anchor)
     return op.results[0]
 

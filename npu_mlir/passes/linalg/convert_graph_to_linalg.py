@@ -28,6 +28,7 @@ from xdsl.passes import ModulePass
 
 from npu_mlir.diagnostics import Note, UserError
 from npu_mlir.dialects.graph import WeightOp
+from npu_mlir.locations import located
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.generics import LOCATION, Builder
 from npu_mlir.passes.linalg.graph_lowering import LOWERINGS
@@ -60,9 +61,8 @@ def _check(ops: list[Operation]) -> None:
 
 def _lower(op: Operation) -> None:
     builder = Builder(op.attributes.get(LOCATION))
-    result = LOWERINGS[type(op)](builder, op)
-    for new in builder.ops:
-        new.location = op.location
+    with located(op):
+        result = LOWERINGS[type(op)](builder, op)
     _replace(op, builder.ops, result)
 
 

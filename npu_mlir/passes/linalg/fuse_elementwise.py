@@ -26,6 +26,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
+from npu_mlir.locations import hand_down
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.structure import (
     Generic,
@@ -105,6 +106,8 @@ def _reads_contraction(parts: Generic) -> bool:
 
 def _fuse(producer: Generic, consumer: Generic, value: SSAValue) -> GenericOp:
     """Inline the producer wherever the consumer reads it."""
+    hand_down(producer.op)
+    hand_down(consumer.op)
     while value in consumer.inputs:
         k = consumer.inputs.index(value)
         arg = consumer.block.args[k]

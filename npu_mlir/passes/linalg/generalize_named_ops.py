@@ -29,6 +29,7 @@ from xdsl.passes import ModulePass
 
 from npu_mlir.dialects.linalg import SoftmaxOp
 from npu_mlir.dialects.linalg.generic_form import generic_of, is_named, take_body
+from npu_mlir.locations import located
 from npu_mlir.passes.linalg.generics import Builder
 from npu_mlir.passes.linalg.graph_lowering.normalization import softmax_of
 
@@ -40,12 +41,13 @@ class GeneralizeNamedOps(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for named in list(op.walk()):
-            if isinstance(named, SoftmaxOp):
-                builder = Builder()
-                softmax_of(builder, named.input, named.dimension.value.data)
-                _replace(named, builder.ops)
-            elif is_named(named):
-                _replace(named, [generic_of(named, named.operands, take_body(named))])
+            with located(named):
+                if isinstance(named, SoftmaxOp):
+                    builder = Builder()
+                    softmax_of(builder, named.input, named.dimension.value.data)
+                    _replace(named, builder.ops)
+                elif is_named(named):
+                    _replace(named, [generic_of(named, named.operands, take_body(named))])
 
 
 def _replace(op: Operation, new: Sequence[Operation]) -> None:
@@ -53,7 +55,6 @@ def _replace(op: Operation, new: Sequence[Operation]) -> None:
     block = op.parent
     assert block is not None
     for part in new:
-        part.location = op.location
         part.attributes.update(
             {k: v for k, v in op.attributes.items() if k != "linalg.memoized_indexing_maps"}
         )

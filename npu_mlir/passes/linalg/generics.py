@@ -29,6 +29,8 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
+from npu_mlir.locations import node_of
+
 Shape = tuple[int, ...]
 Map = Sequence[int | AffineExpr]
 """The results of an indexing map; an integer is a dim."""
@@ -447,7 +449,7 @@ def merged_location(*ops: Operation) -> StringAttr | None:
     """The model nodes that the operations came from, joined with `+`, at most three."""
     names: list[str] = []
     for op in ops:
-        attr = op.attributes.get(LOCATION)
-        if isinstance(attr, StringAttr):
-            names += [name for name in attr.data.split("+") if name not in names]
+        node = node_of(op)
+        if node is not None:
+            names += [name for name in node.split("+") if name not in names]
     return StringAttr("+".join(names[:3])) if names else None

@@ -45,6 +45,7 @@ from xdsl.passes import ModulePass
 
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects.graph.weight import WeightOp
+from npu_mlir.locations import located
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.generics import (
     LOCATION,
@@ -73,7 +74,8 @@ class Normalize(ModulePass):
                 o for o in op.walk() if o.name.startswith(("linalg.", "tensor.", "arith.", "math."))
             ]:
                 if inner.parent is not None and _is_static(inner):
-                    rewrite(inner)
+                    with located(inner):
+                        rewrite(inner)
         erase_dead_ops(op)
 
 
@@ -88,8 +90,6 @@ def _replace(op: Operation, build: Callable[[Builder], SSAValue]) -> None:
     builder = Builder(op.attributes.get(LOCATION))
     result = build(builder)
     block = cast("Block", op.parent)
-    for new in builder.ops:
-        new.location = op.location
     block.insert_ops_before(builder.ops, op)
     op.results[0].replace_all_uses_with(result)
     block.erase_op(op)
@@ -318,7 +318,6 @@ def _split(op: GenericOp) -> list[GenericOp]:
             [op.results[k].type],
         )  # fmt: skip
         part.attributes.update(op.attributes)
-        part.location = op.location
         cast("Block", op.parent).insert_op_before(part, op)
         op.results[k].replace_all_uses_with(part.results[0])
         parts.append(part)
@@ -352,7 +351,6 @@ def _sink_scalars(op: GenericOp) -> GenericOp:
         [*(maps[i] for i in kept), maps[-1]], op.iterator_types.data, [r.type for r in op.results],
     )  # fmt: skip
     new.attributes.update(op.attributes)
-    new.location = op.location
     parent = cast("Block", op.parent)
     parent.insert_op_before(new, op)
     op.results[0].replace_all_uses_with(new.results[0])
@@ -367,7 +365,6 @@ def _drop_unread_init(op: GenericOp) -> None:
     if isinstance(init.owner, tensor.EmptyOp) or not is_parallel or any(op.body.block.args[-1].uses):
         return
     empty = tensor.EmptyOp.create(result_types=[init.type])
-    empty.location = op.location
     cast("Block", op.parent).insert_op_before(empty, op)
     op.operands[len(op.operands) - 1] = empty.results[0]
 
@@ -384,8 +381,6 @@ def _copy_for_others(op: Operation) -> None:
         return
     builder = Builder(cast("StringAttr | None", op.attributes.get(LOCATION)))
     copy = _copy(builder, op, result)
-    for new in builder.ops:
-        new.location = op.location
     cast("Block", op.parent).insert_ops_after(builder.ops, op)
     for use in others:
         use.operation.operands[use.index] = copy

@@ -14,6 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr
 
 from npu_mlir.analysis.affine_maps import linear
+from npu_mlir.locations import fill_locations
 from npu_mlir.passes.linalg.generics import (
     LOCATION,
     Builder,
@@ -69,7 +70,7 @@ def replace(parts: Generic, new_ops: Sequence[Operation] = (), *sources: Operati
     if location is not None:
         new.attributes[LOCATION] = location
     for op in [*new_ops, new]:
-        op.location = old.location
+        fill_locations(op, old.location)
     parent = old.parent
     assert parent is not None
     parent.insert_ops_before([*new_ops, new], old)

@@ -11,7 +11,7 @@
     {-# dialect_resources: { builtin: { w: "0x04000000..." } } #-}
 
 The way back is `linalg-normalize`, which makes weights of resources. Our attributes (`npu.target`, `npu.loc`, ...) are
-dropped.
+dropped; locations name the nodes of the model, and are printed with `--mlir-print-debuginfo`.
 
 Does not handle: graph, tile and npu_isa ops, which stay.
 """
@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, ShapedType
 from xdsl.passes import ModulePass
 
 from npu_mlir.dialects.graph.weight import WeightOp
+from npu_mlir.locations import located, origin
 
 
 class ToUpstream(ModulePass):
@@ -33,6 +34,7 @@ class ToUpstream(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for inner in list(op.walk()):
+            inner.location = origin(inner)
             for name in [name for name in inner.attributes if name.startswith("npu.")]:
                 # The module forgets its weight file at the end: the entries are still read from it.
                 if inner is not op or name != "npu.weights":
@@ -45,12 +47,12 @@ class ToUpstream(ModulePass):
 def _replace(op: WeightOp) -> None:
     type_, block = op.result.type, op.parent
     assert isinstance(type_, ShapedType) and block is not None
-    constant = ConstantOp.create(
-        result_types=[op.result.type],
-        properties={"value": DenseResourceAttr.from_params(op.entry_name, type_)},
-        attributes=dict(op.attributes),
-    )
-    constant.location = op.location
+    with located(op):
+        constant = ConstantOp.create(
+            result_types=[op.result.type],
+            properties={"value": DenseResourceAttr.from_params(op.entry_name, type_)},
+            attributes=dict(op.attributes),
+        )
     block.insert_op_before(constant, op)
     op.result.replace_all_uses_with(constant.result)
     block.erase_op(op)

@@ -34,6 +34,7 @@ from xdsl.passes import ModulePass
 
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
+from npu_mlir.locations import located
 from npu_mlir.passes.npu_isa.tile_lowering import cube, movement, vector
 from npu_mlir.passes.npu_isa.tile_lowering.context import KernelContext
 from npu_mlir.passes.tile.compute import target_of
@@ -58,8 +59,9 @@ def lower_kernel(kernel: tile.KernelOp, target: Target) -> None:
     ctx = KernelContext(kernel, target)
     old: list[Operation] = []
     for op in list(kernel.body.walk()):
-        if _lower_op(ctx, op, accumulators):
-            old.append(op)
+        with located(op):
+            if _lower_op(ctx, op, accumulators):
+                old.append(op)
     for op in reversed(old):
         _erase_with_windows(op)
 

@@ -43,6 +43,7 @@ from npu_mlir.analysis import sync
 from npu_mlir.analysis.value_numbers import Materializer, ValueNumbers
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
+from npu_mlir.locations import located
 from npu_mlir.passes.tile.compute import target_of
 from npu_mlir.targets.target import Target
 
@@ -169,16 +170,20 @@ class _Writer:
     def write(self, plan: sync.Plan) -> None:
         """Insert everything."""
         for block, item in plan.barriers:
-            _before(self._ops[id(block)][item], npu_isa.BarrierOp())
+            op = self._ops[id(block)][item]
+            with located(op):
+                _before(op, npu_isa.BarrierOp())
         for flag in plan.flags:
             ops = self._ops[id(flag.block)]
             source, sink = ops[flag.edge.set_item], ops[flag.edge.wait_item]
             after = source.next_op
             assert after is not None
-            _before(after, self._flag(npu_isa.SetFlagOp, flag, source, after))
-            _before(sink, self._flag(npu_isa.WaitFlagOp, flag, sink, sink))
-            if flag.edge.back:
-                self._surround(_outermost_loop(source), flag)
+            # Whoever waits is why there is a flag.
+            with located(sink):
+                _before(after, self._flag(npu_isa.SetFlagOp, flag, source, after))
+                _before(sink, self._flag(npu_isa.WaitFlagOp, flag, sink, sink))
+                if flag.edge.back:
+                    self._surround(_outermost_loop(source), flag)
 
     def _flag(
         self, kind: type[npu_isa.FlagInstruction], flag: sync.Flag, anchor: Operation, before: Operation

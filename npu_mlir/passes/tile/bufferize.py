@@ -43,6 +43,7 @@ from xdsl.passes import ModulePass
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, buffer_type, space_of
+from npu_mlir.locations import located
 from npu_mlir.passes.tile.compute import is_reduction, maps_of
 
 Tensor = TensorType[Attribute]
@@ -79,23 +80,27 @@ class _Bufferizer:
     def block(self, block: Block) -> None:
         self._find_last_uses(block)
         for op in list(block.ops):
-            match op:
-                case tile.LoadOp() if op.result is not None:
-                    self._load(op)
-                    self.dead.append(op)
-                case tile.StoreOp():
-                    op.operands[0] = self.buffers.get(op.value, op.value)
-                case linalg.FillOp() | linalg.GenericOp() if op.results:
-                    self._structured(op)
-                    self.dead.append(op)
-                case scf.ForOp():
-                    self._loop(op)
-                case tensor.EmptyOp():
-                    if space_of(op.tensor.type) is None:
-                        self._window(op)
-                    self.dead.append(op)
-                case _:
-                    pass
+            with located(op):
+                self._op(op)
+
+    def _op(self, op: Operation) -> None:
+        match op:
+            case tile.LoadOp() if op.result is not None:
+                self._load(op)
+                self.dead.append(op)
+            case tile.StoreOp():
+                op.operands[0] = self.buffers.get(op.value, op.value)
+            case linalg.FillOp() | linalg.GenericOp() if op.results:
+                self._structured(op)
+                self.dead.append(op)
+            case scf.ForOp():
+                self._loop(op)
+            case tensor.EmptyOp():
+                if space_of(op.tensor.type) is None:
+                    self._window(op)
+                self.dead.append(op)
+            case _:
+                pass
 
     def erase_tensors(self) -> None:
         """Remove the operations on tensors, once all have been replaced."""
@@ -144,7 +149,6 @@ class _Bufferizer:
         source = self.buffers.get(op.source, op.source)
         new = tile.LoadOp(source, list(op.indices), op.map, None, dest, op.pad, op.relu is not None)
         new.attributes |= op.attributes
-        new.location = op.location
         cast("Block", op.parent).insert_op_before(new, op)
         self.buffers[result] = dest
 
@@ -159,7 +163,6 @@ class _Bufferizer:
             op.regions[0].add_block(Block())
             new = linalg.GenericOp(inputs, [dest], Region(body_block), op.indexing_maps, op.iterator_types)
         new.attributes |= op.attributes
-        new.location = op.location
         cast("Block", op.parent).insert_op_before(new, op)
         self.buffers[op.results[0]] = dest
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -105,6 +106,12 @@ def is_row_start(value: SSAValue) -> bool:
     if not isinstance(op, linalg.GenericOp) or len(op.inputs) != 1 or any(is_reduction(op)):
         return False
     return all(isinstance(o, CASTS) for o in body_ops(op))
+
+
+def root_of(computes: Sequence[Compute]) -> linalg.GenericOp:
+    """The operation that a kernel of these is about: its contraction, or else the first."""
+    root = next((compute for compute in computes if compute.contraction), computes[0])
+    return cast("linalg.GenericOp", root.key)
 
 
 def describe(op: linalg.GenericOp, *, row_starts: bool = False) -> Compute:

@@ -42,6 +42,7 @@ from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.dialects.tile import Space, space_of
+from npu_mlir.locations import located
 
 
 class DoubleBuffer(ModulePass):
@@ -65,10 +66,11 @@ def double_buffer(kernel: tile.KernelOp) -> None:
         space = space_of(alloc.buffer.type)
         copies = slots.get(space, 1) if space is not None and len(_pipes(alloc)) > 1 else 1
         if copies > 1:
-            if home not in counts:
-                counts[home] = _running_count(home, top)
-            index = counts[home]
-            slot = tile.SlotOp(alloc.buffer, index)
+            with located(alloc):
+                if home not in counts:
+                    counts[home] = _running_count(home, top)
+                index = counts[home]
+                slot = tile.SlotOp(alloc.buffer, index)
             home.insert_op_after(slot, alloc)
             slot.result.name_hint = alloc.buffer.name_hint
             alloc.buffer.replace_uses_with_if(slot.result, lambda use, slot=slot: use.operation is not slot)

@@ -27,6 +27,7 @@ from xdsl.passes import ModulePass
 
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, space_of
+from npu_mlir.locations import fused
 from npu_mlir.passes.tile.compute import body_ops, is_reduction, maps_of
 
 
@@ -67,6 +68,7 @@ def _fold(load: tile.LoadOp) -> None:
             load.source, list(load.indices), load.map, type_, None, load.pad, relu or load.relu is not None
         )
         new.attributes |= load.attributes
+        new.location = fused(load, user)
         block = load.parent
         assert block is not None
         block.insert_op_before(new, load)

@@ -40,7 +40,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    UNKNOWN_LOC,
     IntegerAttr,
     MemRefType,
     ModuleOp,
@@ -61,6 +60,7 @@ from npu_mlir.analysis.grouping import form_groups
 from npu_mlir.analysis.tiling import round_up
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
+from npu_mlir.locations import fill_locations, hand_down, located, node_of, origin
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.tile.compute import (
     CASTS,
@@ -70,6 +70,7 @@ from npu_mlir.passes.tile.compute import (
     is_multiply_add,
     is_window,
     loop_extents,
+    root_of,
     target_of,
 )
 from npu_mlir.targets.target import Target
@@ -265,26 +266,27 @@ class _Builder:
             self.values[value] = load.results[0]
         return self.values[value]
 
-    def copy(self, op: Operation) -> Operation:
+    def copy(self, op: Operation, user: Operation) -> Operation:
         new = op.clone(self.values)
+        fill_locations(new, origin(user))
         self.block.add_op(new)
         return new
 
     def add(self, op: linalg.GenericOp) -> None:
         for i, value in enumerate(op.inputs):
             if is_window(op, i):
-                self.values[value] = self.copy(cast("Operation", value.owner)).results[0]
+                self.values[value] = self.copy(cast("Operation", value.owner), op).results[0]
             else:
                 self.operand(value)
         init = init_of(op)
         if isinstance(init, linalg.FillOp):
             for part in (*init.operands, init.results[0]):
-                self.values[part] = self.copy(cast("Operation", part.owner)).results[0]
+                self.values[part] = self.copy(cast("Operation", part.owner), op).results[0]
         elif isinstance(init, tensor.EmptyOp):
-            self.values[init.tensor] = self.copy(init).results[0]
+            self.values[init.tensor] = self.copy(init, op).results[0]
         else:
             self.operand(cast("SSAValue", init))
-        new = cast("linalg.GenericOp", self.copy(op))
+        new = cast("linalg.GenericOp", self.copy(op, op))
         _sink_constants(new)
         self.values[op.results[0]] = new.results[0]
 
@@ -353,19 +355,21 @@ def _outline(group: Sequence[Compute], host: Block, module: ModuleOp, kernels: d
     generics = [cast("linalg.GenericOp", op.key) for op in group]
     builder = _Builder(Block())
     for op in generics:
-        builder.add(op)
+        with located(op):
+            builder.add(op)
     inside = set(generics)
     outputs = [g.results[0] for g in generics if any(u.operation not in inside for u in g.results[0].uses)]
     for value in outputs:
         rank = len(cast("Tensor", value.type).get_shape())
-        arg = builder.block.insert_arg(builder_type(value), len(builder.block.args))
-        builder.block.add_op(tile.StoreOp(builder.values[value], arg, [], AffineMap.identity(rank)))
-    builder.block.add_op(tile.ReturnOp())
+        with located(value.owner):
+            arg = builder.block.insert_arg(builder_type(value), len(builder.block.args))
+            builder.block.add_op(tile.StoreOp(builder.values[value], arg, [], AffineMap.identity(rank)))
     macs = sum(math.prod(loop_extents(g)) for g in generics if is_multiply_add(g))
-    name = _publish(builder.block, len(outputs), _location(generics), macs, module, kernels)
-    launch = tile.LaunchOp(name, list(builder.args), [v.type for v in outputs])
+    with located(root_of(group)):
+        builder.block.add_op(tile.ReturnOp())
+        name = _publish(builder.block, len(outputs), _location(generics), macs, module, kernels)
+        launch = tile.LaunchOp(name, list(builder.args), [v.type for v in outputs])
     launch.attributes["npu.loc"] = StringAttr(_location(generics))
-    launch.location = generics[0].location
     host.insert_op_before(launch, generics[-1])
     for value, result in zip(outputs, launch.results, strict=True):
         value.replace_uses_with_if(result, lambda use: use.operation not in inside)
@@ -384,10 +388,10 @@ def _publish(
 
     A kernel remembers its multiply-adds before any padding, for the utilisation of the cube."""
     for op in block.ops:
+        hand_down(op)
+        op.location = origin(op)
         op.attributes.pop("npu.loc", None)
     kernel = tile.KernelOp("k", Region(block), outputs)
-    located = (op.location for op in block.ops if op.location is not UNKNOWN_LOC)
-    kernel.location = next(located, UNKNOWN_LOC)
     text = _without_names(kernel)
     if text not in kernels:
         kernels[text] = f"k{len(kernels)}_{_slug(loc)}".rstrip("_")
@@ -415,10 +419,7 @@ def _slug(loc: str) -> str:
 def _location(generics: Sequence[Operation]) -> str:
     """The graph operations that a group came from, at most three of them by name."""
     names = dict.fromkeys(
-        part
-        for g in generics
-        if isinstance(attr := g.attributes.get("npu.loc"), StringAttr)
-        for part in attr.data.split("+")
+        part for g in generics if (node := node_of(g)) is not None for part in node.split("+")
     )
     return "+".join(list(names)[:3])
 

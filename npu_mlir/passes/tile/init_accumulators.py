@@ -35,6 +35,7 @@ from xdsl.passes import ModulePass
 from npu_mlir.analysis.affine_maps import projection
 from npu_mlir.analysis.dims import contraction_roles
 from npu_mlir.dialects import tile
+from npu_mlir.locations import located
 from npu_mlir.passes.tile.compute import describe, maps_of
 
 Tensor = TensorType[Attribute]
@@ -125,8 +126,9 @@ def _rewrite(product: linalg.GenericOp, bias: _Bias) -> None:
     if row.parent is block and not row.is_before_in_block(product):
         row.detach()
         block.insert_op_before(row, product)
-    empty = tensor.EmptyOp([], type_)
-    broadcast = _broadcast(load, empty.tensor, bias)
+    with located(bias.user), located(bias.addition):
+        empty = tensor.EmptyOp([], type_)
+        broadcast = _broadcast(load, empty.tensor, bias)
     fill = cast("Operation", product.outputs[0].owner)
     block.insert_op_before(empty, product)
     block.insert_op_before(broadcast, product)

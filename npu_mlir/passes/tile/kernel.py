@@ -13,7 +13,7 @@ from npu_mlir.analysis.affine_maps import linear_map
 from npu_mlir.analysis.dims import Classes, Compute, dim_classes
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
-from npu_mlir.passes.tile.compute import describe
+from npu_mlir.passes.tile.compute import describe, root_of
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,11 @@ class Kernel:
     computes: dict[Operation, Compute]
     classes: Classes
     stores: list[tile.StoreOp]
+
+    @property
+    def root(self) -> Operation:
+        """The operation that the kernel is about."""
+        return root_of(list(self.computes.values()))
 
 
 def read_kernel(op: tile.KernelOp) -> Kernel:

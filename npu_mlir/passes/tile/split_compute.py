@@ -28,7 +28,7 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import AffineMapAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import UNKNOWN_LOC, AffineMapAttr, ModuleOp, TensorType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
@@ -39,6 +39,7 @@ from npu_mlir.analysis.affine_maps import Linear, affine_expression, linear_map
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place, space_of
+from npu_mlir.locations import located
 from npu_mlir.passes.tile.compute import body_ops, is_multiply_add, is_window, loop_extents, maps_of
 
 Tensor = TensorType[Attribute]
@@ -61,6 +62,9 @@ def split_kernel(kernel: tile.KernelOp) -> None:
         if not isinstance(op, linalg.GenericOp) or space_of(op.outputs[0].type) is not Space.UB:
             continue
         inner = body_ops(op)
+        if len(inner) == 1 and inner[0].location is not UNKNOWN_LOC:
+            # Of a fused operation this may be one part.
+            op.location = inner[0].location
         if any(_constants(o) > 1 for o in inner) or (len(inner) > 1 and not is_multiply_add(op)):
             _Splitter(op).run()
 
@@ -98,8 +102,9 @@ class _Splitter:
                 raise UserError(
                     "the accumulator may only be read by the last operation of the body", loc=self.op
                 )
-            final = inner.results[0] is result
-            self.tiles[inner.results[0]] = self._final(inner) if final else self._intermediate(inner)
+            with located(self.op), located(inner):
+                final = inner.results[0] is result
+                self.tiles[inner.results[0]] = self._final(inner) if final else self._intermediate(inner)
         if isinstance(result.owner, Operation) and result in self.tiles:
             self.op.results[0].replace_all_uses_with(self.tiles[result].value)
             self.op.detach()
@@ -131,7 +136,6 @@ class _Splitter:
     def _emit(self, op: Operation) -> None:
         block = self.op.parent
         assert block is not None
-        op.location = self.op.location
         block.insert_op_before(op, self.op)
 
     def _intermediate(self, inner: Operation) -> _Tile:

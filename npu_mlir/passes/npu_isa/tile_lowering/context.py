@@ -114,12 +114,11 @@ class KernelContext:
     # ---- emitting
 
     def lower(self, op: Operation) -> None:
-        """From now on, new ops stand before `op` and take over where it came from."""
+        """From now on, new ops stand before `op`."""
         self.source, self._point = op, InsertPoint.before(op)
 
     def emit(self, op: OpT) -> OpT:
         """Insert a new op."""
-        op.location = self.source.location
         if isinstance(op, npu_isa.Instruction) and "npu.loc" in self.source.attributes:
             op.attributes["npu.loc"] = self.source.attributes["npu.loc"]
         if self._point.insert_before is not None:

@@ -17,6 +17,7 @@ from npu_mlir.analysis.affine_maps import Linear, affine_expression, linear_map
 from npu_mlir.analysis.dims import Compute, Contraction, contraction_roles
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place
+from npu_mlir.locations import located
 from npu_mlir.passes.tile.compute import body_ops, init_of
 from npu_mlir.passes.tile.kernel import Kernel
 from npu_mlir.passes.tile.tiler.loops import Position
@@ -58,10 +59,12 @@ class ContractionTiler(OperandTiler):
                 start = self.fill(init, empty.tensor)
             else:
                 row = self.kernel.computes[cast("linalg.GenericOp", generic.outputs[0].owner)]
-                start = self._start_from_row(row, roles, empty.tensor)
+                with located(cast("linalg.GenericOp", row.key)):
+                    start = self._start_from_row(row, roles, empty.tensor)
             return self._k_loops(compute, roles, list(roles.k), start)
 
-        return self.memo((compute.key, "accumulator"), {*roles.batch, *roles.m, *roles.n}, make)
+        with located(cast("linalg.GenericOp", compute.key)):
+            return self.memo((compute.key, "accumulator"), {*roles.batch, *roles.m, *roles.n}, make)
 
     def _start_from_row(self, broadcast: Compute, roles: Contraction, acc: SSAValue) -> SSAValue:
         """The accumulators, each row of them a copy of the row that `broadcast` reads."""
@@ -84,7 +87,6 @@ class ContractionTiler(OperandTiler):
         body.add_op(linalg.YieldOp(value))
         maps = [AffineMapAttr(AffineMap(len(loops), 0, picked)), AffineMapAttr(identity)]
         new = linalg.GenericOp([row], [acc], Region(body), maps, [_ITERATORS[0]] * len(loops), [acc.type])
-        new.location = cast("linalg.GenericOp", broadcast.key).location
         self.here.emit(new)
         return new.results[0]
 
@@ -158,7 +160,6 @@ class ContractionTiler(OperandTiler):
         if roles.swapped:
             _swap_inputs(body.block)
         new = linalg.GenericOp(fragments, [acc], body, [AffineMapAttr(m) for m in maps], kinds, [acc.type])
-        new.location = generic.location
         self.here.emit(new)
         return new.results[0]
 

@@ -37,7 +37,7 @@ class OperandTiler(LoopNest, ABC):
         }
         super().__init__([a.type for a in args], start)
         for new, old in zip(self.block.args, args, strict=True):
-            new.name_hint = old.name_hint
+            new.name_hint, new.location = old.name_hint, old.location
 
     @abstractmethod
     def value(self, compute: Compute) -> SSAValue:

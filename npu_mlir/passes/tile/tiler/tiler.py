@@ -16,6 +16,7 @@ from npu_mlir.analysis.dims import Compute
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place
+from npu_mlir.locations import located
 from npu_mlir.passes.tile.compute import CASTS, body_ops, init_of
 from npu_mlir.passes.tile.kernel import Kernel
 from npu_mlir.passes.tile.tiler.contractions import ContractionTiler
@@ -34,6 +35,11 @@ class Tiler(ContractionTiler):
 
     def run(self) -> Block:
         """The tiled body."""
+        with located(self.kernel.op), located(self.kernel.root):
+            self._run()
+        return self.block
+
+    def _run(self) -> None:
         contraction = next((op for op in self.kernel.computes.values() if op.contraction), None)
         with self.loops(self.order, lambda c: (self.classes.classes[c].extent, self.tile[c])):
             self.outer = self.here.position
@@ -44,9 +50,9 @@ class Tiler(ContractionTiler):
                 pieces = [c for c in dims if self.inner[c] < self.tile[c] and not self.direct]
             with self.loops(pieces, lambda c: (self.tile[c], self.inner[c])):
                 for store in self.kernel.stores:
-                    self._store(store)
+                    with located(store):
+                        self._store(store)
         self.block.add_op(tile.ReturnOp())
-        return self.block
 
     def _store(self, store: tile.StoreOp) -> None:
         generic = cast("Operation", store.value.owner)
@@ -92,7 +98,8 @@ class Tiler(ContractionTiler):
         make = (
             self.piece if compute.contraction else self._reduce if any(compute.reduction) else self._generic
         )
-        return self.memo(compute.key, classes, lambda: make(compute))
+        with located(cast("Operation", compute.key)):
+            return self.memo(compute.key, classes, lambda: make(compute))
 
     def _tile_type(self, compute: Compute, space: Space = Space.UB) -> Tensor:
         generic = cast("linalg.GenericOp", compute.key)
@@ -119,7 +126,6 @@ class Tiler(ContractionTiler):
         new = linalg.GenericOp(
             inputs, [init], body, [AffineMapAttr(m) for m in maps], generic.iterator_types, [init.type]
         )
-        new.location = generic.location
         self.here.emit(new)
         new.results[0].name_hint = generic.results[0].name_hint
         return new.results[0]

@@ -5,9 +5,9 @@
 Dumps go to standard error, or each to a file of its own in a tree of directories that follows the nesting of ops:
 
     DIR/builtin_module_no-symbol-name/0_cse.mlir
-    DIR/builtin_module_no-symbol-name/func_func_main/1_0_canonicalize.mlir
+    DIR/builtin_module_no-symbol-name/func_func_main/0_0_canonicalize.mlir
 
-The numbers count the dumps of the ops around and of the op itself.
+The numbers count the dumps of an op, from 0; those of an op within it have the number of its last one in front.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
@@ -78,11 +79,12 @@ class IRPrinter(PassInstrument):
         assert isinstance(shown, Operation)
         which = f" ({describe_op(op)})" if self.module_scope else ""
         banner = f"// -----// IR Dump {when} {type(pass_).__name__}{outcome} ({pass_.name}){which} //----- //"
-        text = f"{banner}\n{self._text(shown)}\n"
+        text = f"{banner}\n{self._text(shown)}"
         if self.directory is None:
-            print(text, file=sys.stderr)
+            # mlir-opt leaves one more line free behind a module.
+            print(text if shown is op and not isinstance(op, ModuleOp) else f"{text}\n", file=sys.stderr)
         else:
-            self._write(self._path(op, pass_), text)
+            self._write(self._path(op, pass_), f"{text}\n")
 
     def _text(self, op: Operation) -> str:
         """The text of an op, which may be whatever a pass that failed has left."""
@@ -97,8 +99,9 @@ class IRPrinter(PassInstrument):
         chain = [op]
         while (parent := chain[0].parent_op()) is not None:
             chain.insert(0, parent)
-        numbers = [self._counters.get(around, 0) for around in chain]
-        self._counters[op] = numbers[-1] + 1
+        numbers = [self._counters.setdefault(around, 0) for around in chain[:-1]]
+        numbers.append(self._counters.get(op, -1) + 1)
+        self._counters[op] = numbers[-1]
         folders = [f"{o.name.replace('.', '_')}_{symbol_name(o) or 'no-symbol-name'}" for o in chain]
         name = f"{'_'.join(str(number) for number in numbers)}_{pass_.name}.mlir"
         return self.directory.joinpath(*(folder.replace("/", "_") for folder in folders), name)

@@ -19,7 +19,9 @@ from __future__ import annotations
 from collections.abc import Generator, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from json import dumps
 from time import perf_counter
+from typing import Any
 
 _RULE = f"==={'-' * 73}==="
 
@@ -53,14 +55,40 @@ class Timing:
 
     def report(self, display: str = "tree") -> str:
         """The table: a "tree" in the order of the work, or a "list" by name, the longest first."""
-        total = perf_counter() - self._start
         rows = list(_tree(self._root, 0)) if display == "tree" else _list(self._root)
-        rest = total - sum(child.seconds for child in self._root.children.values())
-        rows += [("Rest", rest), ("Total", total)]
+        rest = self._rest()
+        total = rest[-1][1]
+        rows += rest
         lines = [_RULE, "... Execution time report ...".center(79).rstrip(), _RULE]
         lines += [f"  Total Execution Time: {total:.4f} seconds", "", "  ----Wall Time----  ----Name----"]
         lines += [f"  {s:8.4f} ({100 * s / total:5.1f}%)  {name}" for name, s in rows]
         return "\n".join(lines)
+
+    def json(self, display: str = "tree") -> str:
+        """The same as JSON, a row on each line, as mlir-opt has it but for the user time."""
+        rest = self._rest()
+        total = rest[-1][1]
+        if display == "tree":
+            rows = [_entry(child, total) for child in self._root.children.values()]
+        else:
+            rows = [_row(name, seconds, total) for name, seconds in _list(self._root)]
+        rows += [_row(name, seconds, total) for name, seconds in rest]
+        return "[\n" + ",\n".join(dumps(row) for row in rows) + "\n]"
+
+    def _rest(self) -> list[tuple[str, float]]:
+        """The rows at the end."""
+        total = perf_counter() - self._start
+        return [("Rest", total - sum(c.seconds for c in self._root.children.values())), ("Total", total)]
+
+
+def _entry(node: _Node, total: float) -> dict[str, Any]:
+    inner = [_entry(child, total) for child in node.children.values()]
+    return _row(node.name, node.seconds, total) | {"passes": inner}
+
+
+def _row(name: str, seconds: float, total: float) -> dict[str, Any]:
+    share = round(100 * seconds / total, 1)
+    return {"wall": {"duration": round(seconds, 4), "percentage": share}, "name": name}
 
 
 def _tree(node: _Node, depth: int) -> Iterator[tuple[str, float]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn
@@ -11,7 +12,19 @@ from typing import NoReturn
 from npu_mlir import __version__
 from npu_mlir.diagnostics import UserError, closest, render
 
-PLUGIN_OPTION = "--load-pass-plugin"
+PLUGIN_OPTIONS = ("--load-pass-plugin", "--load-dialect-plugin")
+
+
+_PHRASES = (
+    (r"^argument (\S+): expected one argument$", r"\1: expected a value"),
+    (r"^argument (\S+): expected (\d+) arguments$", r"\1: expected \2 values"),
+    (r"^argument (\S+): ignored explicit argument (.*)$", r"\1 takes no value, got \2"),
+    (r"^argument (\S+): invalid int value: (.*)$", r"\1: expected an integer, got \2"),
+    (r"^argument (\S+): invalid float value: (.*)$", r"\1: expected a number, got \2"),
+    (r"^argument (\S+): invalid choice: ('.*') \(choose from (.*)\)$", r"\1: expected one of \3, got \2"),
+    (r"^argument ", ""),
+)
+"""What argparse says, in the words of our other messages."""
 
 
 class ArgumentParser(argparse.ArgumentParser):
@@ -21,7 +34,7 @@ class ArgumentParser(argparse.ArgumentParser):
         super().__init__(prog=prog, description=description, allow_abbrev=False)
         self.add_argument("--version", action="version", version=f"{prog} (npu-mlir) {__version__}")
         self.add_argument(
-            PLUGIN_OPTION,
+            *PLUGIN_OPTIONS,
             action="append",
             metavar="FILE.py",
             help="passes, dialects, instructions and costs in a Python file",
@@ -29,6 +42,8 @@ class ArgumentParser(argparse.ArgumentParser):
         self.add_argument("--debug", action="store_true", help="show the Python traceback of an error")
 
     def error(self, message: str) -> NoReturn:
+        for pattern, replacement in _PHRASES:
+            message = re.sub(pattern, replacement, message)
         raise UserError(message)
 
     def parse(self, argv: Sequence[str], further_options: Iterable[str] = ()) -> argparse.Namespace:
@@ -79,12 +94,12 @@ def _take_plugins(arguments: list[str]) -> list[str]:
     remaining = iter(arguments)
     for argument in remaining:
         option, equals, path = argument.partition("=")
-        if option not in (PLUGIN_OPTION, PLUGIN_OPTION[1:]):
+        if option not in PLUGIN_OPTIONS and f"-{option}" not in PLUGIN_OPTIONS:
             rest.append(argument)
             continue
         path = path if equals else next(remaining, "")
         if not path:
-            raise UserError(f"{PLUGIN_OPTION} needs a file: {PLUGIN_OPTION} my_pass.py")
+            raise UserError(f"{option} needs a file: {option} my_pass.py")
 
         from npu_mlir.plugins import load_plugin_file
 

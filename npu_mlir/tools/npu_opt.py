@@ -62,7 +62,8 @@ def _run(argv: list[str]) -> int:
         return job.run(text, name)
     finally:
         if job.timing is not None:
-            print(job.timing.report(args.mlir_timing_display), file=sys.stderr)
+            report = job.timing.json if args.mlir_output_format == "json" else job.timing.report
+            print(report(args.mlir_timing_display), file=sys.stderr)
 
 
 def _make_pipeline(args: argparse.Namespace, flags: PassFlags) -> Nest | None:
@@ -178,6 +179,10 @@ class _Job:
             module = parse()
         with self._timed("(V) Verifier"):
             verify(module)
+        if self.args.verify_roundtrip:
+            from npu_mlir.roundtrip import check_roundtrip
+
+            check_roundtrip(ctx, module)
         pipeline, verify_each = self._pipeline_for(module, text, name)
         if pipeline is not None:
             self._run_passes(ctx, module, pipeline, verify_each, parse)

@@ -59,6 +59,7 @@ def _add_general(add: Add) -> None:
     )
     add("--irdl-file", metavar="FILE", help="dialects defined in IRDL")
     _add_flag(add, "--allow-unregistered-dialect", "accept operations of unknown dialects")
+    _add_flag(add, "--mlir-disable-threading", "nothing changes: there is one thread")
     _add_flag(add, "--no-implicit-module", "the file holds one operation, which is not put into a module")
 
 
@@ -70,6 +71,7 @@ def _add_queries(add: Add) -> None:
 
 def _add_checks(add: Add) -> None:
     _add_flag(add, "--verify-each", "run the verifier after each pass (the default)", default=True)
+    _add_flag(add, "--verify-roundtrip", "the module has to be the same when it is printed and parsed again")
     add("--verify-diagnostics", nargs="?", const="all", choices=("all", "only-expected"), metavar="WHICH",
         help="check that messages are what comments expect: expected-error @+1 {{text}}; "
         "only-expected lets others pass")  # fmt: skip
@@ -118,6 +120,13 @@ def _add_reports(add: Add) -> None:
         default="tree",
         metavar="KIND",
         help="tree (default) or list",
+    )
+    add(
+        "--mlir-output-format",
+        choices=("text", "json"),
+        default="text",
+        metavar="KIND",
+        help="of --mlir-timing: text (default) or json",
     )
     add("--mlir-pass-pipeline-crash-reproducer", metavar="FILE", help="write a reproducer if a pass fails")
     _add_flag(
@@ -168,6 +177,8 @@ def check_options(args: argparse.Namespace, pass_flags: PassFlags) -> None:
     if args.pass_pipeline is not None and pass_flags:
         raise UserError(f"--pass-pipeline and --{pass_flags[0][0]} exclude each other")
     has_passes = args.pass_pipeline is not None or bool(pass_flags)
+    if not has_passes and args.lower_to is None and not args.run_reproducer:
+        _check_not_idle(args)
     if args.lower_to is not None and args.pass_pipeline is not None:
         raise UserError("--lower-to and --pass-pipeline exclude each other")
     if args.run_reproducer and (has_passes or args.lower_to is not None):
@@ -179,6 +190,13 @@ def check_options(args: argparse.Namespace, pass_flags: PassFlags) -> None:
     for when in ("before", "after"):
         _check_pass_names(f"--mlir-print-ir-{when}", split_names(getattr(args, f"mlir_print_ir_{when}")))
     _check_tree_directory(args)
+
+
+def _check_not_idle(args: argparse.Namespace) -> None:
+    """Options that say something about passes, without any."""
+    for name in ("check_equivalence", "mlir_generate_reproducer", "mlir_pass_pipeline_crash_reproducer"):
+        if getattr(args, name) is not None:
+            raise UserError(f"--{name.replace('_', '-')} needs passes to run")
 
 
 def _check_tree_directory(args: argparse.Namespace) -> None:

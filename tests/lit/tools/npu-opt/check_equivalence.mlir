@@ -4,7 +4,7 @@
 // RUN: npu-opt --split-input-file %s --check-equivalence=7 --canonicalize | filecheck %s --check-prefix=SEED
 // RUN: not npu-opt %s --cse --check-equivalence=x 2>&1 | filecheck %s --check-prefix=BAD
 
-// BAD: error: argument --check-equivalence: invalid int value: 'x'
+// BAD: error: --check-equivalence: expected an integer, got 'x'
 
 // CHECK: @scalars
 // SEED: @scalars

@@ -47,6 +47,6 @@
 // OUTPUT: error: cannot write '{{.*}}out.mlir': the directory '{{.*}}.missing' does not exist
 
 // RUN: npu-opt --verify-each=maybe %s 2>&1 | filecheck %s --check-prefix=BOOL || true
-// BOOL: error: argument --verify-each: expected true or false, got 'maybe'
+// BOOL: error: --verify-each: expected true or false, got 'maybe'
 
 "builtin.module"() ({}) : () -> ()

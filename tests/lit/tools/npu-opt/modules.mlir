@@ -40,5 +40,5 @@ func.func private @g()
 
 // UNREGISTERED: "my.op"() : () -> ()
 // REGISTERED: <stdin>:1:2: error: unknown dialect 'my' of operation 'my.op'
-// BAD: error: argument --no-implicit-module: expected true or false, got 'no'
-// OUTPUT: error: argument -o: expected one argument
+// BAD: error: --no-implicit-module: expected true or false, got 'no'
+// OUTPUT: error: -o: expected a value

@@ -16,7 +16,7 @@
 // RUN: rm -rf %t && npu-opt %s -o /dev/null --pass-pipeline='builtin.module(cse,func.func(canonicalize,cse),cse)' \
 // RUN:   --mlir-print-ir-after-all --mlir-print-ir-tree-dir=%t/tree
 // RUN: find %t/tree -type f | sort | filecheck %s --check-prefix=TREE
-// RUN: filecheck %s --check-prefix=FILE < %t/tree/builtin_module_no-symbol-name/func_func_f/1_0_canonicalize.mlir
+// RUN: filecheck %s --check-prefix=FILE < %t/tree/builtin_module_no-symbol-name/func_func_f/0_0_canonicalize.mlir
 
 // RUN: not npu-opt %s --mlir-print-ir-before=csee 2>&1 | filecheck %s --check-prefix=UNKNOWN
 // RUN: not npu-opt %s --cse --mlir-print-ir-after= 2>&1 | filecheck %s --check-prefix=EMPTY
@@ -26,7 +26,7 @@
 
 // UNKNOWN: error: --mlir-print-ir-before: unknown pass 'csee'; did you mean 'cse'?
 // EMPTY: error: --mlir-print-ir-after: unknown pass ''
-// BOOL: error: argument --mlir-print-ir-after-all: expected true or false, got '2'
+// BOOL: error: --mlir-print-ir-after-all: expected true or false, got '2'
 // ALONE: error: --mlir-print-ir-tree-dir needs another --mlir-print-ir-... option
 // DIRECTORY: error: --mlir-print-ir-tree-dir: '{{.*}}print_ir.mlir' is not a directory
 
@@ -59,8 +59,12 @@ func.func private @g(i32)
 // SCOPE:       // -----// IR Dump Before CommonSubexpressionElimination (cse) ('func.func' operation: @g) //----- //
 // SCOPE-NEXT:  builtin.module {
 
+// One free line behind an op, as mlir-opt has it.
 // NESTED:      // -----// IR Dump After CommonSubexpressionElimination (cse) //----- //
 // NESTED-NEXT: "func.func"()
+// NESTED:      }) : () -> ()
+// NESTED-EMPTY:
+// NESTED-NEXT: // -----// IR Dump After CommonSubexpressionElimination (cse) //----- //
 
 // FAILURE:     // -----// IR Dump After BreakType Failed (test-break-type) //----- //
 // FAILURE-NOT: // -----//
@@ -68,10 +72,10 @@ func.func private @g(i32)
 
 // TREE:      tree/builtin_module_no-symbol-name/0_cse.mlir
 // TREE-NEXT: tree/builtin_module_no-symbol-name/1_cse.mlir
-// TREE-NEXT: tree/builtin_module_no-symbol-name/func_func_f/1_0_canonicalize.mlir
-// TREE-NEXT: tree/builtin_module_no-symbol-name/func_func_f/1_1_cse.mlir
-// TREE-NEXT: tree/builtin_module_no-symbol-name/func_func_g/1_0_canonicalize.mlir
-// TREE-NEXT: tree/builtin_module_no-symbol-name/func_func_g/1_1_cse.mlir
+// TREE-NEXT: tree/builtin_module_no-symbol-name/func_func_f/0_0_canonicalize.mlir
+// TREE-NEXT: tree/builtin_module_no-symbol-name/func_func_f/0_1_cse.mlir
+// TREE-NEXT: tree/builtin_module_no-symbol-name/func_func_g/0_0_canonicalize.mlir
+// TREE-NEXT: tree/builtin_module_no-symbol-name/func_func_g/0_1_cse.mlir
 
 // FILE:      // -----// IR Dump After Canonicalize (canonicalize) //----- //
 // FILE-NEXT: func.func @f(

@@ -5,7 +5,7 @@
 // RUN:   | filecheck %s --check-prefix=COLOUR
 // RUN: not npu-opt %s --mlir-print-ir-diff=x 2>&1 | filecheck %s --check-prefix=BAD
 
-// BAD: error: argument --mlir-print-ir-diff: expected true or false, got 'x'
+// BAD: error: --mlir-print-ir-diff: expected true or false, got 'x'
 
 // CHECK:      {{^}}--- 'builtin.module' operation, before canonicalize
 // CHECK-NEXT: {{^}}+++ 'builtin.module' operation, after canonicalize

@@ -15,9 +15,9 @@
 // RUN: not npu-opt %s --mlir-elide-resource-strings-if-larger=-1 2>&1 | filecheck %s --check-prefix=NEGATIVE
 // RUN: not npu-opt %s --mlir-elide-elementsattrs-if-larger 2>&1 | filecheck %s --check-prefix=VALUE
 // RUN: not npu-opt %s --mlir-print-debug-info 2>&1 | filecheck %s --check-prefix=SPELLING
-// COUNT: error: argument --mlir-elide-elementsattrs-if-larger: expected a number that is not negative, got 'many'
-// NEGATIVE: error: argument --mlir-elide-resource-strings-if-larger: expected a number that is not negative, got '-1'
-// VALUE: error: argument --mlir-elide-elementsattrs-if-larger: expected one argument
+// COUNT: error: --mlir-elide-elementsattrs-if-larger: expected a number that is not negative, got 'many'
+// NEGATIVE: error: --mlir-elide-resource-strings-if-larger: expected a number that is not negative, got '-1'
+// VALUE: error: --mlir-elide-elementsattrs-if-larger: expected a value
 // SPELLING: error: unknown option '--mlir-print-debug-info'; did you mean '--mlir-print-debuginfo'?
 
 func.func @f(%0: i32) -> (i32, tensor<2x2xi32>) {

@@ -34,7 +34,7 @@
 // DUMP-NEXT:   graph-set-precision{precision={{.*}}f16{{.*}}}
 // DUMP-NEXT: )
 
-// BAD: error: argument --dump-pass-pipeline: expected true or false, got 'maybe'
+// BAD: error: --dump-pass-pipeline: expected true or false, got 'maybe'
 // SPELLING: error: unknown option '--show-dialect'; did you mean '--show-dialects'?
 
 func.func private @f()

@@ -5,7 +5,7 @@
 // RUN: npu-opt %s -o /dev/null --cse --canonicalize --cse --mlir-pass-statistics --mlir-pass-statistics-display=list \
 // RUN:   2>&1 | filecheck %s --check-prefix=LIST
 // RUN: not npu-opt %s --cse --mlir-pass-statistics-display=tree 2>&1 | filecheck %s --check-prefix=DISPLAY
-// DISPLAY: error: argument --mlir-pass-statistics-display: invalid choice: 'tree' (choose from 'list', 'pipeline')
+// DISPLAY: error: --mlir-pass-statistics-display: expected one of 'list', 'pipeline', got 'tree'
 
 // PIPELINE:      ... Pass statistics report ...
 // PIPELINE:      {{^}}'func.func' Pipeline

@@ -5,7 +5,7 @@
 // RUN: npu-opt %s -verify-diagnostics=all -split-input-file --load-pass-plugin %inputs/test_passes.py --test-report -o %t
 // RUN: filecheck %s --check-prefix=OUT < %t
 // RUN: not npu-opt %s --verify-diagnostics=some 2>&1 | filecheck %s --check-prefix=BAD
-// BAD: error: argument --verify-diagnostics: invalid choice: 'some' (choose from 'all', 'only-expected')
+// BAD: error: --verify-diagnostics: expected one of 'all', 'only-expected', got 'some'
 
 // The note without a place of its own ("in pass ...") need not be expected.
 // expected-note @+1 {{in this function}}

@@ -22,7 +22,7 @@
 // BOTH: error: --check-equivalence needs passes; --test has none
 
 // RUN: not npu-reduce %s --lower-to=isa --max-tests=few 2>&1 | filecheck %s --check-prefix=NUMBER
-// NUMBER: error: argument --max-tests: invalid int value: 'few'
+// NUMBER: error: --max-tests: expected an integer, got 'few'
 
 func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
   func.return %x : tensor<2xf32>

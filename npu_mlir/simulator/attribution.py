@@ -153,10 +153,10 @@ def _pipes(observer: Observer, end: int, launch: int) -> dict[str, PipeTime]:
 
 
 def _add_site(time: PipeTime, site: Site) -> None:
-    time.busy += site.count * site.occupancy
-    time.transfer += site.count * site.transfer
-    time.fill += site.fill
-    time.flag += site.flag
+    time.busy += site.sums["count"] * site.occupancy
+    time.transfer += site.sums["count"] * site.transfer
+    time.fill += site.sums["fill"]
+    time.flag += site.sums["flag"]
     time.waiting += sum(site.waiting.values())
     for cause, cycles in site.starved.items():
         if cause == "barrier":
@@ -185,7 +185,12 @@ def _by_cause(by_key: Counter[Key], sites: list[Site], launch: int) -> dict[str,
         result[f"{category} {sites[site].pipe}" if of_pipe else category] += cycles
     if launch:
         result["launch"] = launch
-    return dict(result.most_common())
+    return _ranked(result)
+
+
+def _ranked(cycles: Counter[str]) -> dict[str, int]:
+    """Most cycles first; the order of equal ones does not depend on how they were found."""
+    return dict(sorted(cycles.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _by_loc(by_key: Counter[Key], sites: list[SiteTime], launch: int) -> dict[str, int]:
@@ -194,7 +199,7 @@ def _by_loc(by_key: Counter[Key], sites: list[SiteTime], launch: int) -> dict[st
         result[UNKNOWN if site == NOWHERE else sites[site].loc or UNKNOWN] += cycles
     if launch:
         result[UNKNOWN] += launch
-    return dict(result.most_common())
+    return _ranked(result)
 
 
 def _site(number: int, site: Site, text: str, by_key: Counter[Key]) -> SiteTime:
@@ -202,18 +207,18 @@ def _site(number: int, site: Site, text: str, by_key: Counter[Key]) -> SiteTime:
         Wait(str(wait.src), str(wait.dst), wait.event, wait.setter, cycles)
         for wait, cycles in site.waiting.items()
     ]
-    critical = {category: cycles for (of, category), cycles in by_key.items() if of == number}
+    critical = {category: cycles for (of, category), cycles in sorted(by_key.items()) if of == number}
     return SiteTime(
         number,
         text,
         _line(site.op),
         loc_of(site.op),
         str(site.pipe),
-        site.count,
-        site.count * site.occupancy,
-        site.count * site.transfer,
-        site.fill,
-        site.flag,
+        site.sums["count"],
+        site.sums["count"] * site.occupancy,
+        site.sums["count"] * site.transfer,
+        site.sums["fill"],
+        site.sums["flag"],
         dict(site.starved),
         waits,
         critical,

@@ -95,3 +95,14 @@ def constant_trips(op: scf.ForOp) -> range | None:
             return None
         bounds.append(value.owner.value.value.data)
     return range(*bounds)
+
+
+def pipes_of(block: Block) -> set[Pipe]:
+    """The pipes that get entries in a block and those inside."""
+    pipes: set[Pipe] = set()
+    for op in block.walk():
+        if isinstance(op, npu_isa.Instruction):
+            pipes.add(op.PIPE)
+        elif isinstance(op, npu_isa.SetFlagOp | npu_isa.WaitFlagOp):
+            pipes.add(op.pipes[isinstance(op, npu_isa.WaitFlagOp)])
+    return pipes

@@ -15,7 +15,7 @@ Does not handle: `cf` branches; for scalars see `scalar_code.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,8 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation
 
 from npu_mlir.dialects import npu_isa, tile
-from npu_mlir.simulator.blocks import BlockInfo, Blocks, blocks_within, constant_trips
+from npu_mlir.dialects.npu_isa import Pipe
+from npu_mlir.simulator.blocks import BlockInfo, Blocks, blocks_within, constant_trips, pipes_of
 from npu_mlir.simulator.debugger import Debugger
 from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.simulator.hazards import Hazards
@@ -31,7 +32,6 @@ from npu_mlir.simulator.inlined_timing import InlinedTiming, canonical
 from npu_mlir.simulator.observer import Observer
 from npu_mlir.simulator.periods import loop_periods
 from npu_mlir.simulator.pipes import Clock
-from npu_mlir.simulator.repeats import Repeats
 from npu_mlir.simulator.scalar_code import ScalarCode, literal, timing_values
 from npu_mlir.simulator.source import Source
 from npu_mlir.simulator.timing_code import CalledTiming, Event, TimingCode
@@ -56,12 +56,19 @@ class Mode:
     inline: bool = False
     """Compute time in place; not with an observer or a debugger."""
     extrapolate: bool = False
-    """Skip what repeats; only where time is all there is to do, in place."""
+    """Skip what repeats, where time is all there is to do."""
 
     @property
     def only_time(self) -> bool:
-        """Whether time is all there is to do."""
+        """Whether time is all there is to do, and nobody watches."""
         return self.inline and not (self.values or self.checks)
+
+    @property
+    def skips(self) -> bool:
+        """Whether iterations of loops may be skipped."""
+        if not self.extrapolate or self.values or self.checks or self.debugger:
+            return False
+        return self.inline or (self.observer is not None and self.observer.recording is None)
 
 
 @dataclass(frozen=True)
@@ -102,7 +109,7 @@ class _Generator:
         self.numbers = {block: i for i, block in enumerate(self.infos)}
         self.executions = ["1"] * len(self.infos)
         """Of each block, an expression at the end of the function."""
-        self.periods = loop_periods(kernel) if mode.extrapolate and mode.only_time else {}
+        self.periods = loop_periods(kernel) if mode.skips else {}
         """Of loops whose iterations may be skipped."""
 
     # ---- structure
@@ -200,7 +207,9 @@ class _Generator:
                 for block in blocks_within(body)
                 if (text := self.executions[self.numbers[block]])[0] == "n"
             ]
-            self.source.insert(head, *self.watch(trips, index, [*inner[1:], *carried], period))
+            self.source.insert(
+                head, *self.watch(trips, index, [*inner[1:], *carried], period, pipes_of(body))
+            )
         for name, i in zip(carried, kept, strict=True):
             self.scalars.values[op.results[i]] = self.source.name("v")
             self.line(f"{values[op.results[i]]} = {name}")
@@ -213,9 +222,11 @@ class _Generator:
                 steps += len(trips) * self.steps(op.body.block)
         return steps
 
-    def watch(self, trips: str, index: str, counters: Sequence[str], period: int) -> list[str]:
+    def watch(
+        self, trips: str, index: str, counters: Sequence[str], period: int, pipes: Iterable[Pipe]
+    ) -> list[str]:
         """The head of a loop whose iterations may be skipped; all `counters` grow alike in what is repeated."""
-        repeats, x = self.source.bind("w", Repeats(period)), self.source.name("i")
+        repeats, x = self.source.bind("w", self.timing.repeats(period, pipes)), self.source.name("i")
         skip = [f"{name} += g[{i + 2}]" for i, name in enumerate(counters)]
         state = f"({''.join(f'{name}, ' for name in self.timing.state())})"
         return [

@@ -35,10 +35,11 @@ def parts(link: Link | None) -> Iterator[tuple[Key, int]]:
         link = before
 
 
-def fold(ends: Sequence[Link | None]) -> list[Link | None]:
-    """The chains with these ends, with one link from where two chains meet to where the next two do."""
-    stops = _meetings(ends)
-    folded: dict[int, Link] = {}
+def fold(ends: Sequence[Link | None], roots: Sequence[Link] = ()) -> list[Link | None]:
+    """The chains with these ends, with one link from where two chains meet to where the next two do; what is before a
+    root stays as it is."""
+    folded: dict[int, Link] = {id(root): root for root in roots}
+    stops = _meetings(ends, set(folded))
     result: list[Link | None] = []
     for end in ends:
         node = end
@@ -62,9 +63,9 @@ def fold(ends: Sequence[Link | None]) -> list[Link | None]:
     return result
 
 
-def _meetings(ends: Sequence[Link | None]) -> set[int]:
-    """The links, by identity, that chains end with or part at."""
-    stops, seen = {id(end) for end in ends}, set[int]()
+def _meetings(ends: Sequence[Link | None], roots: set[int]) -> set[int]:
+    """The links, by identity, that chains end with, part at or begin with."""
+    stops, seen = {id(end) for end in ends} | roots, set(roots)
     for end in ends:
         node = end
         while node is not None and id(node) not in seen:

@@ -16,7 +16,7 @@ computing. Only the blocked intervals are noted, for each pipe the part that lie
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Operation
@@ -55,9 +55,8 @@ class Site:
     """Of one execution."""
     transfer: int = 0
     """Part of the occupancy of one execution that the bandwidth decides."""
-    count: int = 0
-    fill: int = 0
-    flag: int = 0
+    sums: dict[str, int] = field(default_factory=lambda: {"count": 0, "fill": 0, "flag": 0})
+    """How often it was executed, and cycles."""
     starved: dict[str, int] = field(default_factory=dict[str, int])
     """By what the scalar unit did instead of feeding the pipe: `issue`, `queue MTE2`, `barrier`."""
     waiting: dict[FlagWait, int] = field(default_factory=dict[FlagWait, int])
@@ -98,6 +97,7 @@ class Observer:
         """Cycles of the scalar unit by cause."""
         self.entries = 0
         """Since the chains were folded."""
+        self.folds = 0
 
     # ---- the functions that generated code calls instead of those of the clock
 
@@ -118,7 +118,7 @@ class Observer:
             after = clock.run(now, occupancy, latency, head)
             self._issue(stats, state, now, after)
             start = clock.starts[-1]
-            stats.fill += self._gap(stats, state, free, after, start)
+            stats.sums["fill"] += self._gap(stats, state, free, after, start)
             if free >= start:
                 link = state.free
             else:
@@ -196,7 +196,7 @@ class Observer:
         def step(now: int) -> int:
             self._compute(now)
             end = self.clock.idle(now)
-            stats.count += 1
+            stats.sums["count"] += 1
             self._block("barrier", now, end)
             self.link = self._latest(end)
             self.now = end
@@ -208,7 +208,7 @@ class Observer:
 
     def ends(self) -> list[Link | None]:
         """The chains of all times that later ones can depend on."""
-        ends = [self.link, *(link for link, _, _ in self.raised.values())]
+        ends = [self.link, *(self.raised[key][0] for key in sorted(self.raised))]
         for state in self.pipes.values():
             ends += (state.free, state.gate, state.done, *state.starts)
         return ends
@@ -217,8 +217,8 @@ class Observer:
         """Take these chains for those that `ends` returned."""
         new = iter(ends)
         self.link = next(new)
-        for key, (_, site, entry) in self.raised.items():
-            self.raised[key] = next(new), site, entry
+        for key in sorted(self.raised):
+            self.raised[key] = next(new), *self.raised[key][1:]
         for state in self.pipes.values():
             state.free, state.gate, state.done = next(new), next(new), next(new)
             state.starts.extend([next(new) for _ in range(len(state.starts))])
@@ -227,6 +227,17 @@ class Observer:
         """Forget the order in the chains, where nothing depends on it any more."""
         self.replace(fold(self.ends()))
         self.entries = 0
+        self.folds += 1
+
+    def shift(self, cycles: int, pipes: Collection[Pipe]) -> None:
+        """Let time pass in which these pipes do what leaves them as they are, and the others nothing."""
+        self.now += cycles
+        for name in pipes:
+            self.clock.pipes[name].shift(cycles)
+            for interval in self.activity.intervals[name]:
+                interval[:] = [time + cycles for time in interval]
+        for key in self.clock.flags:
+            self.clock.flags[key] += cycles
 
     # ---- the end
 
@@ -254,7 +265,7 @@ class Observer:
     def _issue(self, site: Site, state: _PipeState, now: int, after: int) -> None:
         """The scalar unit got `now` to the entry, waited for room in the queue, and was through with it at `after`."""
         self._compute(now)
-        site.count += 1
+        site.sums["count"] += 1
         self.entries += 1
         if self.entries > FOLD_AFTER and self.recording is None:
             self.fold()
@@ -296,7 +307,7 @@ class Observer:
     def _flagged(self, site: Site, state: _PipeState, link: Link | None, key: Key) -> None:
         """A set or wait starts at `link` and takes the flag cycles."""
         cycles = state.clock.flag_cycles
-        site.flag += cycles
+        site.sums["flag"] += cycles
         state.starts.append(link)
         state.free = (link, key, cycles)
 

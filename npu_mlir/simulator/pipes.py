@@ -85,6 +85,13 @@ class PipeClock:
             self.gate = ready
         return now
 
+    def shift(self, cycles: int) -> None:
+        """Let time pass in which the pipe does what leaves it as it is."""
+        self.free += cycles
+        self.gate += cycles
+        self.done += cycles
+        self.starts.extend([start + cycles for start in self.starts])
+
 
 class Clock:
     """All pipes of a core and the flags between them."""

@@ -7,6 +7,10 @@ repetition: the loop goes round from that state to this one as often as it fits,
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
 FEWEST = 8
 """Periods that a loop has to have for a look to pay."""
 
@@ -17,10 +21,18 @@ MOST_FAILURES = 4
 """Executions of a loop in which nothing repeated, before it is left alone."""
 
 
-class Repeats:
-    """Watches one loop of a kernel."""
+@dataclass(frozen=True)
+class Seen:
+    """When a loop was in a state, and what else was to be remembered."""
 
-    __slots__ = ("failures", "next", "period", "seen", "trips")
+    iteration: int
+    now: int
+    counters: tuple[int, ...]
+    memory: Any
+
+
+class Repeats:
+    """Watches one loop of a kernel. What is not in the variables of the generated code is repeated by a subclass."""
 
     def __init__(self, period: int):
         self.period = period
@@ -28,7 +40,7 @@ class Repeats:
         """The iteration to look at next; -1 for none."""
         self.trips = 0
         self.failures = 0
-        self.seen: dict[tuple[int, ...], tuple[int, int, tuple[int, ...]]] = {}
+        self.seen: dict[Hashable, Seen] = {}
 
     def begin(self, trips: int) -> None:
         """The loop begins."""
@@ -42,13 +54,12 @@ class Repeats:
     ) -> tuple[int, ...] | None:
         """What to add to the iteration, the scalar time and each counter, if iterations can be skipped.
 
-        `times` are all that later entries can depend on, -1 for a flag that is not pending; what is past is as good
-        as now.
+        `times` are those of the generated code that later entries can depend on, -1 for a flag that is not pending.
         """
-        state = tuple([time - now if time > now else 0 if time >= 0 else -1 for time in times])
+        state = self.state(now, times)
         before = self.seen.get(state)
         if before is None:
-            self.seen[state] = iteration, now, counters
+            self.seen[state] = Seen(iteration, now, counters, self.remember())
             self.next = iteration + self.period
             if len(self.seen) > MOST_STATES or self.next >= self.trips:
                 self.next = -1
@@ -56,10 +67,20 @@ class Repeats:
             return None
         self.next = -1
         self.failures = 0
-        first, start, old = before
-        length, cycles = iteration - first, now - start
-        more = (self.trips - iteration) // length
-        if not more:
+        length, cycles = iteration - before.iteration, now - before.now
+        times_more = (self.trips - iteration) // length
+        if not times_more:
             return None
-        growth = [more * (c - o) for c, o in zip(counters, old, strict=True)]
-        return (more * length, more * cycles, *growth)
+        self.repeat(times_more, cycles, before.memory)
+        growth = [times_more * (c - o) for c, o in zip(counters, before.counters, strict=True)]
+        return (times_more * length, times_more * cycles, *growth)
+
+    def state(self, now: int, times: tuple[int, ...]) -> Hashable:
+        """All that later entries can depend on, relative to now; what is past is as good as now."""
+        return tuple([time - now if time > now else 0 if time >= 0 else -1 for time in times])
+
+    def remember(self) -> Any:
+        """What `repeat` needs of a state that may be met again."""
+
+    def repeat(self, times: int, cycles: int, memory: Any) -> None:
+        """Do so many times more what has been done in `cycles` since `memory`."""

@@ -105,7 +105,7 @@ def simulate(
     """Run the host function of a module of instructions.
 
     `check` looks for races, misused flags, reads of memory that was never written and accesses outside of buffers.
-    Without `values`, time alone is computed and no inputs are needed; if nothing is checked or explained either,
+    Without `values`, time alone is computed and no inputs are needed; if nothing is checked or recorded either,
     iterations of loops that repeat what was seen are skipped, unless `extrapolate` is false: the results are the same.
     `explain` attributes every cycle, `record` also keeps every entry that the scalar unit issues. `progress` is called
     after each launch, with how many there were and how many there are; `watch` with the launch and its results, which
@@ -294,7 +294,8 @@ class KernelProgram:
         if debugger is not None:
             debugger.begin(self.kernel, clock, arguments)
         inline = observer is None and debugger is None and self.blocks.long
-        mode = Mode(values, True, checks, observer, debugger, inline, options.extrapolate)
+        extrapolate = options.extrapolate and self.blocks.long
+        mode = Mode(values, True, checks, observer, debugger, inline, extrapolate)
         generated = self._generate(mode, clock)
         now, executions = generated.run(arguments, self.host.options.budget)
         if checks is not None:

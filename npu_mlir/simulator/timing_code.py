@@ -9,14 +9,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.simulator.errors import wait_without_set
+from npu_mlir.simulator.observed_repeats import ObservedRepeats
 from npu_mlir.simulator.observer import Observer
 from npu_mlir.simulator.pipes import Clock
+from npu_mlir.simulator.repeats import Repeats
 from npu_mlir.simulator.source import Source
 from npu_mlir.targets.cost import Cost
 
@@ -75,6 +77,10 @@ class TimingCode:
     def barrier(self, op: npu_isa.BarrierOp) -> None:
         """Wait until all pipes are idle."""
 
+    def repeats(self, period: int, pipes: Iterable[Pipe]) -> Repeats:
+        """What watches a loop of that period whose entries go to these pipes."""
+        return Repeats(period)
+
     def state(self) -> list[str]:
         """Expressions for all that the time of later entries depends on, settled: times, and lists `*name` of them."""
         return []
@@ -122,6 +128,10 @@ class CalledTiming(TimingCode):
     def wait_flag(self, op: npu_isa.WaitFlagOp, event: Event) -> None:
         observer = self.observer
         self._call(_wait(self.clock, op) if observer is None else observer.wait_flag(op), str(event))
+
+    def repeats(self, period: int, pipes: Iterable[Pipe]) -> Repeats:
+        assert self.observer is not None
+        return ObservedRepeats(period, self.observer, pipes)
 
     def barrier(self, op: npu_isa.BarrierOp) -> None:
         self._call(self.clock.idle if self.observer is None else self.observer.barrier(op))

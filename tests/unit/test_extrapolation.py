@@ -120,9 +120,13 @@ def test_time_in_place_and_skipping_change_nothing(body: str, depth: int, flag: 
     with patch.object(blocks, "INLINED_FROM", 0):
         plain = simulate(module, values=False, check=False, target=target, extrapolate=False)
         assert simulate(module, values=False, check=False, target=target) == plain
-    # An observer wants to see each entry: its time is computed by calls.
-    (called,) = simulate(module, values=False, check=False, target=target, explain=True).kernels
-    assert replace(called, attribution=None) == plain.kernels[0]
+        # An observer wants to see each entry: its time is computed by calls.
+        (seen,) = simulate(
+            module, values=False, check=False, target=target, explain=True, extrapolate=False
+        ).kernels
+        (skipped,) = simulate(module, values=False, check=False, target=target, explain=True).kernels
+    assert replace(seen, attribution=None) == plain.kernels[0]
+    assert skipped == seen
 
 
 def periods(body: str) -> list[int | None]:

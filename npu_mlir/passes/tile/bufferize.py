@@ -36,7 +36,7 @@ from xdsl.context import Context
 from xdsl.dialects import memref, scf, tensor
 from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 
@@ -158,10 +158,8 @@ class _Bufferizer:
         if isinstance(op, linalg.FillOp):
             new: Operation = linalg.FillOp(inputs, [dest], [])
         else:
-            body = op.regions[0]
-            body_block = body.detach_block(body.block)
-            op.regions[0].add_block(Block())
-            new = linalg.GenericOp(inputs, [dest], Region(body_block), op.indexing_maps, op.iterator_types)
+            body = op.detach_region(op.body)
+            new = linalg.GenericOp(inputs, [dest], body, op.indexing_maps, op.iterator_types)
         new.attributes |= op.attributes
         cast("Block", op.parent).insert_op_before(new, op)
         self.buffers[op.results[0]] = dest

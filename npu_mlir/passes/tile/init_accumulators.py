@@ -108,6 +108,7 @@ def _find_bias(product: linalg.GenericOp) -> _Bias | None:
         not isinstance(arg, BlockArgument)
         or arg.owner is not user.body.block
         or arg.index >= len(user.inputs)
+        or not isinstance(user.inputs[arg.index].owner, tile.LoadOp)
     ):
         return None
     maps = maps_of(user)
@@ -123,7 +124,7 @@ def _rewrite(product: linalg.GenericOp, bias: _Bias) -> None:
     block = cast("Block", product.parent)
     load = bias.user.inputs[bias.operand]
     row = cast("Operation", load.owner)
-    if row.parent is block and not row.is_before_in_block(product):
+    if not row.is_before_in_block(product):
         row.detach()
         block.insert_op_before(row, product)
     with located(bias.user), located(bias.addition):

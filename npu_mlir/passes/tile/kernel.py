@@ -34,6 +34,9 @@ class Kernel:
 def read_kernel(op: tile.KernelOp) -> Kernel:
     """Read a kernel as `tile-form-kernels` makes it."""
     block = op.body.block
+    for load in (o for o in block.ops if isinstance(o, tile.LoadOp)):
+        if load.indices or linear_map(load.map.data) is None:
+            raise UserError("a kernel that is not tiled loads whole operands, through linear maps", loc=load)
     computes: dict[Operation, Compute] = {
         g: describe(g, row_starts=True) for g in block.ops if isinstance(g, linalg.GenericOp)
     }

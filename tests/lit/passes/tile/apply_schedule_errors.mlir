@@ -311,3 +311,22 @@ tile.kernel @copy(%a: memref<4xf32, #gm>, %y: memref<4xf32, #gm>)
   tile.store %0, %y[] map affine_map<(m) -> (m)> : tensor<4xf32>, memref<4xf32, #gm>
   tile.return
 }
+
+// -----
+
+// CHECK: error: a kernel that is not tiled loads whole operands, through linear maps
+#gm = #tile.space<gm>
+tile.kernel @indices(%x: memref<12xf32, #gm>, %y: memref<4xf32, #gm>)
+    schedule #tile.schedule<{tile = array<i64: 4>, inner = array<i64: 4>, order = array<i64>}> {
+  %i = arith.constant 3 : index
+  %a = tile.load %x[%i] map affine_map<(i, m) -> (i + m)> : memref<12xf32, #gm> -> tensor<4xf32>
+  %e = tensor.empty() : tensor<4xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(m) -> (m)>, affine_map<(m) -> (m)>], iterator_types = ["parallel"]}
+      ins(%a : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%0: f32, %1: f32):
+    %2 = math.exp %0 : f32
+    linalg.yield %2 : f32
+  } -> tensor<4xf32>
+  tile.store %r, %y[] map affine_map<(m) -> (m)> : tensor<4xf32>, memref<4xf32, #gm>
+  tile.return
+}

@@ -42,10 +42,14 @@ def measure(checks: Sequence[Check], modules: Sequence[ModuleType], jobs: int) -
     new = [check for check in checks if stored.get(check.name, {}).get("key") != keys[check.name]]
     print(f"{len(checks)} checks, {len(new)} of them to be traced", flush=True)
     pool = Pool(jobs)
+    STORE.parent.mkdir(exist_ok=True)
+    done = 0
     for check, answer in pool.map(lambda check: _traced(check, modules), new, lambda check: 600.0):
         stored[check.name] = {"key": keys[check.name], "fails": "it does not end"} | (answer or {})
-        STORE.parent.mkdir(exist_ok=True)
-        STORE.write_text(json.dumps(stored))
+        done += 1
+        if done % 50 == 0 or done == len(new):
+            print(f"{done} traced", flush=True)
+            STORE.write_text(json.dumps(stored))
     stored = {check.name: stored[check.name] for check in checks}
     found: dict[str, Reach] = {}
     for name, record in stored.items():

@@ -43,10 +43,9 @@ def measure(checks: Sequence[Check], modules: Sequence[ModuleType], jobs: int) -
     print(f"{len(checks)} checks, {len(new)} of them to be traced", flush=True)
     pool = Pool(jobs)
     STORE.parent.mkdir(exist_ok=True)
-    done = 0
-    for check, answer in pool.map(lambda check: _traced(check, modules), new, lambda check: 600.0):
+    answers = pool.map(lambda check: _traced(check, modules), new, lambda check: 600.0)
+    for done, (check, answer) in enumerate(answers, start=1):
         stored[check.name] = {"key": keys[check.name], "fails": "it does not end"} | (answer or {})
-        done += 1
         if done % 50 == 0 or done == len(new):
             print(f"{done} traced", flush=True)
             STORE.write_text(json.dumps(stored))

@@ -27,6 +27,7 @@ FILES = [
     "unit/test_annotate_bounds.py",
     "unit/test_bound.py",
     "unit/test_choose_schedule.py",
+    "unit/test_compute.py",
     "unit/test_dims.py",
     "unit/test_form_kernels.py",
     "unit/test_grouping.py",

@@ -53,7 +53,11 @@ class Intermediates:
             names = list(dict.fromkeys(name for result in self.results for name in result.nodes if name))
             raise UserError(
                 f"no kernel computes the node '{node}'{closest(node, names)}",
-                notes=[f"the nodes: {', '.join(names)}"],
+                notes=[
+                    f"the nodes: {', '.join(names)}"
+                    if names
+                    else "no kernel names the nodes that it computes"
+                ],
             )
         return found
 

@@ -196,8 +196,6 @@ def _make_parser() -> ArgumentParser:
 
 def _check_arguments(args: argparse.Namespace, flags: PassFlags) -> None:
     """What can be told from the command line alone, before any work."""
-    from npu_mlir.files import check_writable
-
     if args.diff:
         if args.file is not None or flags:
             what = f"--{flags[0][0]}" if flags else "the model"
@@ -214,11 +212,30 @@ def _check_arguments(args: argparse.Namespace, flags: PassFlags) -> None:
         raise UserError("--compare-all needs --reference MODEL.onnx when a .mlir file is run")
     if args.compare != "none" and args.file.endswith(".mlir") and args.reference is None:
         raise UserError("--compare needs --reference MODEL.onnx when a .mlir file is run")
-    for path in (args.report, args.trace, args.html, args.mlir_pass_pipeline_crash_reproducer):
-        if path:
-            check_writable(path)
+    if args.reference is not None and args.compare == "none" and not args.compare_all:
+        raise UserError(
+            "--reference is what --compare onnxruntime or --compare-all compares with: add one of them"
+        )
+    _check_paths(args)
     if args.output_dir and Path(args.output_dir).exists() and not Path(args.output_dir).is_dir():
         raise UserError(f"cannot write to '{args.output_dir}': it is not a directory")
+
+
+def _check_paths(args: argparse.Namespace) -> None:
+    """Files to write: each can be written, and none is meant for two things."""
+    from npu_mlir.files import check_writable
+
+    taken: dict[str, str] = {}
+    for name in ("report", "trace", "html", "mlir_pass_pipeline_crash_reproducer"):
+        path, option = getattr(args, name), f"--{name.replace('_', '-')}"
+        if path is None:
+            continue
+        if path == "-":
+            raise UserError(f"{option}: standard output is for the tables, name a file")
+        check_writable(path)
+        other = taken.setdefault(os.path.realpath(path), option)
+        if other != option:
+            raise UserError(f"{other} and {option} would write the same file '{path}'")
 
 
 def _check_timing_only(args: argparse.Namespace) -> None:

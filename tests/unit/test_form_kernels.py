@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from npu_mlir.analysis.affine_maps import Linear
@@ -179,13 +179,14 @@ def test_what_is_no_loop_nest():
 # ---- the host function ----------------------------------------------------------------------------------------------
 
 
-def elementwise(result: str, source: str, name: str, shape: str = "4x6") -> str:
-    """A unary operation as a `linalg.generic`."""
-    t, maps = f"tensor<{shape}xf32>", "affine_map<(m, n) -> (m, n)>"
+def elementwise(result: str, source: str, name: str, node: str | None = None) -> str:
+    """A unary operation as a `linalg.generic`, which came from a `node` of the graph."""
+    t, maps = "tensor<4x6xf32>", "affine_map<(m, n) -> (m, n)>"
+    attributes = f'attrs = {{npu.loc = "{node}"}}' if node is not None else ""
     return f"""
   %e{result} = tensor.empty() : {t}
   %{result} = linalg.generic {{indexing_maps = [{maps}, {maps}], iterator_types = ["parallel", "parallel"]}}
-      ins(%{source} : {t}) outs(%e{result} : {t}) {{
+      ins(%{source} : {t}) outs(%e{result} : {t}) {attributes} {{
   ^bb0(%0: f32, %1: f32):
     %2 = {name} %0 : f32
     linalg.yield %2 : f32
@@ -254,3 +255,25 @@ def test_what_nothing_reads_is_not_launched():
     body = elementwise("a", "x", "math.exp") + elementwise("b", "x", "math.absf")
     module = formed(body, "%a", "tensor<4x6xf32>")
     assert host_ops(module) == ["tile.launch", "func.return"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "name", "location"),
+    [
+        (["fc"], "k0_fc", "fc"),
+        (["fc", "relu"], "k0_fc", "fc+relu"),
+        (["a", "b", "a", "c", "d"], "k0_a", "a+b+c"),
+        (["block.0/add"], "k0_block_0_add", "block.0/add"),
+        (["abcdefghijklmnopqrstuvwxyz"], "k0_cdefghijklmnopqrstuvwxyz", "abcdefghijklmnopqrstuvwxyz"),
+        (["/a/"], "k0_a", "/a/"),
+        ([None, "fc"], "k0_fc", "fc"),
+        ([None], "k0", ""),
+    ],
+)
+def test_kernels_are_called_after_nodes(nodes: list[str | None], name: str, location: str):
+    values = ["x", *(f"v{i}" for i in range(len(nodes)))]
+    steps = zip(values[1:], values, nodes, strict=False)
+    body = "".join(elementwise(result, source, "math.absf", node) for result, source, node in steps)
+    module = formed(body, f"%{values[-1]}", "tensor<4x6xf32>")
+    (kernel,) = (op for op in module.ops if isinstance(op, tile.KernelOp))
+    assert (kernel.sym_name.data, kernel.attributes["npu.loc"]) == (name, StringAttr(location))

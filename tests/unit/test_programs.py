@@ -128,6 +128,16 @@ def slices(w: Writer) -> Sequence[SSAValue]:
     return [w.binary("sub", slice_of(w, w.arg(12, 17), (1, 3), (5, 7), (2, 2)), w.arg(5, 7), (0, 1), 5, 7)]
 
 
+def slice_of_a_slice(w: Writer) -> Sequence[SSAValue]:
+    outer = slice_of(w, w.arg(30, 23), (2, 1), (9, 11), (3, 2))
+    return [w.binary("sub", slice_of(w, outer, (1, 2), (4, 3), (2, 3)), w.arg(4, 3), (0, 1), 4, 3)]
+
+
+def slice_of_a_pad(w: Writer) -> Sequence[SSAValue]:
+    outer = w.pad(w.arg(5, 6), [3, 1], [0, 4], 1.0)
+    return [w.binary("sub", slice_of(w, outer, (1, 0), (6, 5), (1, 2)), w.arg(6, 5), (0, 1), 6, 5)]
+
+
 def broadcasts(w: Writer) -> Sequence[SSAValue]:
     def build(body: Body, x: SSAValue, row: SSAValue, one: SSAValue) -> SSAValue:
         return body.apply("add", body.apply("mul", x, body.apply("exp", row)), body.apply("exp", one))
@@ -235,6 +245,8 @@ PROGRAMS: dict[str, Callable[[Writer], Sequence[SSAValue]]] = {
         softmax,
         padded,
         slices,
+        slice_of_a_slice,
+        slice_of_a_pad,
         broadcasts,
         steps_in_one_body,
         matmul,

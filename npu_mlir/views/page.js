@@ -16,7 +16,7 @@ function ints(text) {
   return new Int32Array(bytes.buffer);
 }
 const PARTS = ["transfer", "busy", "fill", "flag", "waiting", "starved", "barrier", "done", "launch"];
-const ROW = 24, LEFT = 62;
+const ROW = 24, LEFT = 62, NARROW = 2;
 
 // ---- data ----------------------------------------------------------------------------------------------------------
 for (const k of D.kernels) {
@@ -84,38 +84,55 @@ function axis(g, w, h) {
   }
   g.textAlign = "left"; g.fillText("cycle", 6, 7);
 }
+// What is too narrow to be seen: each column of pixels is filled as far as it is covered, by colour.
+class Columns {
+  constructor(w) { this.w = Math.ceil(w) + 1; this.covered = new Map(); }
+  add(color, x0, x1) {
+    if (!this.covered.has(color)) this.covered.set(color, new Float32Array(this.w));
+    const part = this.covered.get(color);
+    for (let x = Math.floor(x0); x < x1; x++) part[x] += Math.min(x1, x + 1) - Math.max(x0, x);
+  }
+  draw(g, y, height) {
+    const base = new Float32Array(this.w);
+    for (const [color, part] of this.covered) {
+      g.fillStyle = color;
+      for (let x = 0; x < this.w; x++) if (part[x] > 0) { const h = Math.max(0.7, Math.min(1, part[x]) * height); g.fillRect(x, y + Math.max(0, height - base[x] - h), 1, h); base[x] += h; }
+    }
+  }
+}
 function drawTimeline() {
   const [g, w, h] = context("timeline"), k = current;
   axis(g, w, h);
   D.pipes.forEach((pipe, r) => {
     const y = 20 + r * ROW, row = k.rows[r];
     g.fillStyle = css("text"); g.fillText(pipe, 6, y + ROW / 2 - 2);
-    let last = -1;
+    const narrow = new Columns(w);
     for (let i = firstEndingAfter(k, row, view[0]); i < row.length && k.start[row[i]] < view[1]; i++) {
       const e = row[i], x0 = Math.max(LEFT, xOf(k.start[e], w)), x1 = Math.min(w, xOf(k.end[e], w)), site = k.sites[k.site[e]];
-      if (x1 - x0 < 0.6 && Math.floor(x0 * 2) === last) continue;
-      last = Math.floor(x0 * 2);
-      const wait = site.name === "wait_flag";
+      const wait = site.name === "wait_flag", marked = k.site[e] === pickedSite || e === hoverEntry;
+      if (x1 - x0 < NARROW && !marked) { if (!wait) narrow.add(colorOf(site), x0, x1); continue; }
       g.globalAlpha = wait ? 0.45 : 1;
       g.fillStyle = colorOf(site);
       g.fillRect(x0, y + (wait ? 6 : 0), Math.max(0.6, x1 - x0 - (x1 - x0 > 3 ? 0.5 : 0)), ROW - (wait ? 16 : 5));
       g.globalAlpha = 1;
-      if (k.site[e] === pickedSite || e === hoverEntry) { g.strokeStyle = css("text"); g.lineWidth = 1.5; g.strokeRect(x0, y, Math.max(2, x1 - x0), ROW - 5); g.lineWidth = 1; }
+      if (marked) { g.strokeStyle = css("text"); g.lineWidth = 1.5; g.strokeRect(x0, y, Math.max(2, x1 - x0), ROW - 5); g.lineWidth = 1; }
       if (x1 - x0 > 46 && !wait) { g.save(); g.beginPath(); g.rect(x0, y, x1 - x0, ROW); g.clip(); g.fillStyle = "#fff"; g.fillText(site.name, x0 + 4, y + ROW / 2 - 2); g.restore(); }
     }
+    narrow.draw(g, y, ROW - 5);
   });
   const y = 20 + D.pipes.length * ROW + 4;
   g.fillStyle = css("text"); g.fillText("critical", 6, y + 9);
-  let reached = -1;
+  const narrow = new Columns(w);
   for (let i = firstOfChain(view[0]); i < k.chainKinds.length; i++) {
     const s = k.chain[3 * i + 1], n = k.chain[3 * i + 2];
     if (s > view[1]) break;
     const x0 = Math.max(LEFT, xOf(s, w)), x1 = Math.min(w, xOf(s + n, w));
-    if (x1 - reached < 0.5) continue;
-    reached = x1;
-    g.fillStyle = css(k.chainKinds[i]) || css("issue"); g.fillRect(x0, y, Math.max(0.6, x1 - x0), 18);
+    const color = css(k.chainKinds[i]) || css("issue");
+    if (x1 - x0 < NARROW) { narrow.add(color, x0, x1); continue; }
+    g.fillStyle = color; g.fillRect(x0, y, x1 - x0, 18);
     if (x1 - x0 > 64) { g.fillStyle = "#fff"; g.fillText(chainName(k, i), x0 + 4, y + 9); }
   }
+  narrow.draw(g, y, 18);
   if (hoverEntry >= 0 && k.setter[hoverEntry] >= 0) arrow(g, w, k.setter[hoverEntry], hoverEntry);
   $("range").textContent = `${num(view[0])} to ${num(view[1])} of ${num(k.time)} cycles, ${num(k.site.length)} entries`;
 }

@@ -168,6 +168,32 @@ def matmul_of_integers(w: Writer) -> Sequence[SSAValue]:
     return [w.product(operands, [(0, 2), (2, 1), (0, 1)], (6, 5), 3, [2], i32)]
 
 
+def integers_above_zero(w: Writer) -> Sequence[SSAValue]:
+    operands = [w.arg(6, 8, element=i32), w.arg(8, 5, element=i32)]
+    y = w.product(operands, [(0, 2), (2, 1), (0, 1)], (6, 5), 3, [2], i32)
+    return [w.map([y], [(0, 1)], (6, 5), i32, lambda body, a: body.apply("max", a, 0))]
+
+
+def product_above_one(w: Writer) -> Sequence[SSAValue]:
+    return [w.map([w.matmul(6, 8, 5)], [(0, 1)], (6, 5), f32, lambda body, a: body.apply("max", a, 1.0))]
+
+
+def half_relu(w: Writer) -> Sequence[SSAValue]:
+    def build(body: Body, a: SSAValue) -> SSAValue:
+        return body.apply("max", body.cast(body.apply("max", a, 0.0), f16), 0.0)
+
+    return [w.map([w.matmul(6, 20, 5, f16)], [(0, 1)], (6, 5), f16, build)]
+
+
+def relu_read_twice(w: Writer) -> Sequence[SSAValue]:
+    y = w.map([w.matmul(6, 8, 5)], [(0, 1)], (6, 5), f32, lambda body, a: body.apply("max", a, 0.0))
+    return [w.binary("sub", w.unary("exp", y, 6, 5), y, (0, 1), 6, 5)]
+
+
+def relu_transposed(w: Writer) -> Sequence[SSAValue]:
+    return [w.map([w.matmul(6, 8, 5)], [(1, 0)], (5, 6), f32, lambda body, a: body.apply("max", a, 0.0))]
+
+
 def operands_exchanged(w: Writer) -> Sequence[SSAValue]:
     return [w.product([w.arg(14, 11), w.arg(9, 14)], [(2, 1), (0, 2), (0, 1)], (9, 11), 3, [2])]
 
@@ -252,6 +278,11 @@ PROGRAMS: dict[str, Callable[[Writer], Sequence[SSAValue]]] = {
         matmul,
         half_matmul,
         matmul_of_integers,
+        integers_above_zero,
+        product_above_one,
+        half_relu,
+        relu_read_twice,
+        relu_transposed,
         operands_exchanged,
         result_transposed,
         batch,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 import tomllib
 from collections import Counter
@@ -30,6 +31,7 @@ class Run:
     module: str
     quick: bool
     checks: int
+    budget: float
     start: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
@@ -60,32 +62,30 @@ def report(run: Run) -> str:
 def _summary(run: Run) -> list[str]:
     count = len(run.outcomes)
     share = 100 * run.caught / max(1, count)
-    return [
-        "# Mutation testing",
-        "",
-        "`make mutants` changes tiling, bufferization, memory planning and synchronisation in small ways (see",
-        "`tests/mutation/mutants.py`) and runs the tests on each change. This file is what it wrote last.",
-        "",
-        f"{'All' if count == run.total else f'{count} of'} {run.total} mutants"
-        + (f" of modules with '{run.module}' in their names" if run.module else "")
-        + (" ran" if count == run.total else f" were drawn (seed {run.seed})")
-        + f"; **{run.caught} were caught, {share:.1f} %**.",
-        "",
-        f"There are {run.checks} checks: "
-        + (
-            "the lit tests of passes and the snapshots of decisions."
-            if run.quick
-            else "single tests of `tests/unit` and `tests/planted`, and the lit tests of passes and runs."
-        )
-        + " Those that reach the changed",
-        "statement ran until one failed. It took "
-        f"{run.seconds / 60:.0f} minutes, {run.seconds * run.jobs / max(1, count):.1f} seconds per mutant and job.",
-        *(
-            ["", "Only the quick checks ran: the others would catch some of the survivors, too."]
-            if run.quick
-            else []
-        ),
+    of = f" of modules with '{run.module}' in their names" if run.module else ""
+    drawn = (
+        f"All {run.total} mutants{of} ran"
+        if count == run.total
+        else (f"{count} of {run.total} mutants{of} were drawn at random (seed {run.seed})")
+    )
+    tests = (
+        "lit tests of passes and snapshots of decisions (`--quick`: other tests would catch more)"
+        if run.quick
+        else "single tests of `tests/unit` and `tests/planted`, and lit tests of passes and timelines"
+    )
+    paragraphs = [
+        "`make mutants` changes tiling, bufferization, memory planning and synchronisation in small ways (see "
+        "`tests/mutation/mutants.py`), one at a time, and runs the tests on each. This page is what it wrote last.",
+        f"{drawn}; **{run.caught} were caught, {share:.1f} %**.",
+        f"The checks are {run.checks} {tests}. Those that reach the changed statement ran, the most promising first, "
+        f"until one failed or {run.budget:.0f} s of processor time were used up; the tests that take longest (random "
+        f"programs through the whole pipeline) are not among them. It took {run.seconds / 60:.0f} minutes with "
+        f"{run.jobs} jobs on a shared machine, {run.seconds * run.jobs / max(1, count):.1f} s per mutant and job.",
     ]
+    lines = ["# Mutation testing"]
+    for paragraph in paragraphs:
+        lines += ["", *textwrap.wrap(paragraph, 118, break_long_words=False, break_on_hyphens=False)]
+    return lines
 
 
 def _by_module(run: Run) -> list[str]:

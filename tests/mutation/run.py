@@ -29,10 +29,9 @@ from typing import Any
 from checks import ROOT, Check, with_checks
 from forks import Pool
 from mutants import Mutant, mutants_of
+from planting import changed
 from reach import Reach, measure
 from report import Outcome, Run, report
-
-from planting import changed
 
 MODULES = [
     "npu_mlir/analysis/dims.py",
@@ -194,7 +193,7 @@ def main() -> int:
         gc.collect()
         gc.freeze()
         print(f"{len(mutants)} of {total} mutants", flush=True)
-        run = Run(total, args.seed, args.jobs, args.module, args.quick, len(judge.reach))
+        run = Run(total, args.seed, args.jobs, args.module, args.quick, len(judge.reach), BUDGET)
         judge_all(judge, mutants, run, args.report, args.verbose)
         print(f"{run.caught} of {len(run.outcomes)} mutants caught in {run.seconds:.0f} s, see {args.report}")
         return 0 if run.caught >= 0.95 * len(run.outcomes) else 1

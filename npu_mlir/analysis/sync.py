@@ -41,6 +41,8 @@ class Slot:
     buffer: Hashable
     value: int
     count: int
+    changing: frozenset[Hashable] = frozenset()
+    """The keys of loops whose bodies use different copies in consecutive executions, also of several runs of a loop."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ class Nested:
     loop: bool
     runs: int = 0
     """How often a loop is known to run, at least."""
+    key: Hashable = None
+    """What slots call the loop by."""
 
 
 class Flag(NamedTuple):
@@ -207,17 +211,20 @@ class _Kernel:
     def __init__(self, root: Block):
         self.blocks: list[Block] = []
         self.in_loop: list[bool] = []
+        self.loops: list[Hashable] = []
+        """The keys of the loops whose bodies the blocks are."""
         self.depth: list[int] = []
         self.nested: list[dict[int, Inside]] = []
         self._places: dict[Access, dict[str, list[Place]]] = {}
-        self._add(root, (), False)
+        self._add(root, (), False, None)
         self._conflicts = list(self._find_conflicts())
         self.barriers = self._exclusive()
 
-    def _add(self, block: Block, path: tuple[tuple[int, int], ...], in_loop: bool) -> None:
+    def _add(self, block: Block, path: tuple[tuple[int, int], ...], in_loop: bool, loop: Hashable) -> None:
         number = len(self.blocks)
         self.blocks.append(block)
         self.in_loop.append(in_loop)
+        self.loops.append(loop)
         self.depth.append(len(path))
         self.nested.append({})
         for i, item in enumerate(block.items):
@@ -226,7 +233,7 @@ class _Kernel:
                 blocks: list[int] = []
                 for inner in item.blocks:
                     blocks.append(len(self.blocks))
-                    self._add(inner, here, in_loop or item.loop)
+                    self._add(inner, here, in_loop or item.loop, item.key)
                 self.nested[number][i] = Inside(tuple(blocks), item.loop, item.runs)
                 continue
             for access in item.accesses:
@@ -282,10 +289,11 @@ class _Kernel:
             if (one, two, key) in unslotted:
                 key, ids = None, 1
             edges = found.setdefault(block, {})
-            forward = Edge(first.pipe, second.pipe, start, end, False, key, ids)
+            changing = key is not None and slot is not None and self.loops[block] in slot.changing
+            forward = Edge(first.pipe, second.pipe, start, end, False, key, ids, changing)
             edges.setdefault(forward, []).append((first, second))
             if self.in_loop[block]:
-                back = Edge(second.pipe, first.pipe, end, start, True, key, ids)
+                back = Edge(second.pipe, first.pipe, end, start, True, key, ids, changing)
                 edges.setdefault(back, []).append((second, first))
         return found
 

@@ -25,6 +25,8 @@ class Edge(NamedTuple):
     slot: SlotKey | None
     """What selects the id, None for an edge of one id."""
     ids: int
+    changing: bool = False
+    """The next execution of the block uses another slot."""
 
     @property
     def pair(self) -> tuple[str, str]:

@@ -1,10 +1,11 @@
 """Is one instruction known to complete before another starts? Paths over edges and in-order pipes.
 
 Within a block, iterations are told apart as `NOW`, `NEXT` and `REUSE` (the next use of the slot in question, which
-may be `NEXT`): a forward edge stays in its iteration, an unslotted back edge leads from `NOW` to `NEXT`, a slotted one
-with the slot value in question from `NOW` to `REUSE`, and along a pipe, `NOW` comes before both and `NEXT` not after
-`REUSE`. A loop that is known to run is crossed over the forward edges of its body; one that is known to run more often
-than a back edge has ids is also crossed over that, since the flags of one iteration are then waited for in another.
+may be `NEXT`, unless the slot is known to change): a forward edge stays in its iteration, an unslotted back edge leads
+from `NOW` to `NEXT`, a slotted one with the slot value in question from `NOW` to `REUSE`, and along a pipe, `NOW` comes
+before both and `NEXT` not after `REUSE`. A loop that is known to run is crossed over the forward edges of its body; one
+that is known to run more often than a back edge has ids is also crossed over that, since the flags of one iteration are
+then waited for in another.
 
 Between instructions in different blocks, a path leads out of the blocks around the first, through their innermost
 common block, and into the blocks around the second:
@@ -63,8 +64,10 @@ def step_of(edge: Edge) -> Step:
 class _Search:
     """Earliest points reached on each pipe and iteration up to `last`, and over which steps."""
 
-    def __init__(self, slot: SlotKey | None, last: int):
-        self.slot, self.last = slot, last
+    def __init__(self, last: int, edge: Edge | None = None):
+        self.last = last
+        self.slot = None if edge is None else edge.slot
+        self.changing = edge is not None and edge.changing
         self.best: dict[State, int] = {}
         self.via: dict[State, tuple[State | None, Edge | None]] = {}
         self.work: list[State] = []
@@ -80,7 +83,7 @@ class _Search:
         if iteration == NOW:
             self.reach(pipe, NEXT, 0, state, None)
         elif iteration == NEXT:
-            self.reach(pipe, REUSE, point, state, None)
+            self.reach(pipe, REUSE, 0 if self.changing else point, state, None)
 
     def follow(self, state: State, step: Step) -> None:
         """Take a step if it starts no earlier than where the pipe was reached."""
@@ -130,14 +133,14 @@ def _later(edge: Edge) -> int:
 
 def path(edge: Edge, steps: Sequence[Step]) -> Edges | None:
     """The edges on a path from the set of an edge to its wait; None without one."""
-    search = _Search(edge.slot, _later(edge) if edge.back else NOW)
+    search = _Search(_later(edge) if edge.back else NOW, edge)
     found = search.run({edge.src: edge.set_point}, steps, (edge.dst, edge.wait_point))
     return search.edges(edge.dst) if found else None
 
 
 def return_path(edge: Edge, steps: Sequence[Step]) -> Edges | None:
     """The edges on a path from the wait of an edge to the next set of its id; None without one."""
-    search = _Search(edge.slot, NOW if edge.back else _later(edge))
+    search = _Search(NOW if edge.back else _later(edge), edge)
     found = search.run({edge.dst: edge.wait_point}, steps, (edge.src, edge.set_point))
     return search.edges(edge.src) if found else None
 
@@ -200,7 +203,7 @@ class Nest:
 
     def _closure(self, sources: Mapping[str, int], block: int) -> dict[State, int]:
         """The pipes reached within one iteration of a block, and where."""
-        search = _Search(None, NOW)
+        search = _Search(NOW)
         search.run(sources, self._steps(block))
         return search.best
 
@@ -208,7 +211,7 @@ class Nest:
         """The edges of the common block, whose steps these are, on paths from an instruction to another that `edge`
         orders; None without any."""
         depth = fork(first, second)
-        search = _Search(edge.slot, _later(edge) if edge.back else NOW)
+        search = _Search(_later(edge) if edge.back else NOW, edge)
         search.run(self._leave(first, depth), steps)
         item = second.path[depth][1]
         entered = {pipe for pipe, _ in search.best if search.reached(pipe, 2 * item)}

@@ -17,7 +17,7 @@ def describe(op: Operation) -> str:
     """An instruction in a message: its text, and the graph op that it or what it is in comes from."""
     text = " ".join(str(op).split())
     node = None if PROVENANCE in op.attributes else closest_node(op)
-    return text if node is None else f"{text} (of '{node}')"
+    return f"{text} (of '{node}')" if node else text
 
 
 def wait_without_set(op: npu_isa.WaitFlagOp, event: int) -> SimulationError:

@@ -21,13 +21,15 @@ class Buffer:
     size: int
     slots: int
 
-    def access(self, write: bool, low: int = 0, high: int | None = None, value: Any = None) -> Access:
+    def access(
+        self, write: bool, low: int = 0, high: int | None = None, value: Any = None, changing: Any = ()
+    ) -> Access:
         """The whole buffer or a part of one slot; `value` is the tuple of the loops whose count selects the slot."""
         high = self.size if high is None else high
         end = self.address + self.size * self.slots
         if value is None or self.slots == 1:
             return Access("ub", self.address + low, self.address + high, write)
-        slot = Slot(self.name, value, self.slots)
+        slot = Slot(self.name, value, self.slots, frozenset(changing))
         return Access("ub", self.address, end, write, slot, (low, high))
 
 
@@ -172,8 +174,9 @@ def programs(draw: Any) -> tuple[Block, dict[int, int]]:
     pipes = draw(st.lists(st.sampled_from(PIPES), min_size=2, max_size=4, unique=True))
     trips: dict[int, int] = {}
     loops: list[Nested] = []
+    known = draw(st.booleans())
 
-    def instruction(inside: tuple[int, ...]) -> Instruction:
+    def instruction(inside: tuple[int, ...], always: bool) -> Instruction:
         accesses: list[Access] = []
         for _ in range(draw(st.integers(1, 2))):
             buffer = draw(st.sampled_from(buffers))
@@ -186,29 +189,32 @@ def programs(draw: Any) -> tuple[Block, dict[int, int]]:
                 "inner": inside[-1:],
                 "whole": None,
             }[kind]
-            accesses.append(buffer.access(draw(st.booleans()), low, high, value or None))
+            # A count over all loops is another one in each execution of the innermost, if none is left out.
+            changing = inside[-1:] if known and always and value == inside else ()
+            accesses.append(buffer.access(draw(st.booleans()), low, high, value or None, changing))
         return Instruction(draw(st.sampled_from(pipes)), accesses)
 
-    def block(inside: tuple[int, ...], depth: int) -> Block:
+    def block(inside: tuple[int, ...], depth: int, always: bool) -> Block:
         made = Block()
         for _ in range(draw(st.integers(1, 3))):
             kind = draw(st.sampled_from(["instruction", "instruction", "loop", "if"]))
             if kind == "instruction" or depth == 3:
-                made.items.append(instruction(inside))
+                made.items.append(instruction(inside, always))
                 continue
             item = Nested([], kind == "loop")
+            item.key = id(item)
             if item.loop:
                 loops.append(item)
                 trips[id(item)] = draw(st.sampled_from([0, 1, 2, 3, 12] if depth < 2 else [0, 1, 2, 3]))
-                item.runs = draw(st.sampled_from([0, trips[id(item)]]))
-                item.blocks.append(block((*inside, id(item)), depth + 1))
+                item.runs = trips[id(item)] if known else 0
+                item.blocks.append(block((*inside, id(item)), depth + 1, always))
             else:
-                item.blocks += [block(inside, depth + 1) for _ in range(draw(st.integers(1, 2)))]
+                item.blocks += [block(inside, depth + 1, False) for _ in range(draw(st.integers(1, 2)))]
             made.items.append(item)
         return made
 
-    root = block((), 0)
-    root.items.append(instruction(()))
+    root = block((), 0, True)
+    root.items.append(instruction((), True))
     return root, trips
 
 

@@ -33,6 +33,7 @@ conflicts between cores, addresses that are carried by loops.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import cast
 
 from xdsl.context import Context
@@ -42,6 +43,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis import sync
+from npu_mlir.analysis.loop_steps import changes, constant_trips
 from npu_mlir.analysis.value_numbers import Materializer, ValueNumbers
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
@@ -108,7 +110,8 @@ class _Reader:
             return sync.Instruction(op.PIPE, [a for a in accesses if a is not None])
         if isinstance(op, scf.ForOp | scf.IfOp):
             blocks = [self.block(b) for region in op.regions for b in region.blocks]
-            return sync.Nested(blocks, isinstance(op, scf.ForOp), _runs(op))
+            loop = isinstance(op, scf.ForOp)
+            return sync.Nested(blocks, loop, (constant_trips(op) if loop else None) or 0, op)
         if op.regions:
             raise UserError(f"flags cannot be placed in '{op.name}'", loc=op)
         return None
@@ -142,17 +145,18 @@ class _Reader:
         if index is None or slots == 1 or isinstance(index.owner, arith.ConstantOp):
             start += size * (_constant(index) % slots)
             return sync.Access(memory, start + span[0], start + span[1], write)
-        slot = sync.Slot(buffer, self.numbers.number(index), slots)
+        loops = [op for op in _around(index) if changes(index, op, slots)]
+        slot = sync.Slot(buffer, self.numbers.number(index), slots, frozenset(loops))
         return sync.Access(memory, start, start + size * slots, write, slot, span)
 
 
-def _runs(op: Operation) -> int:
-    """How often a loop runs, 0 if its bounds are not constants or it is none."""
-    if not isinstance(op, scf.ForOp):
-        return 0
-    constants = [v.owner.value for v in (op.lb, op.ub, op.step) if isinstance(v.owner, arith.ConstantOp)]
-    bounds = [c.value.data for c in constants if isinstance(c, IntegerAttr)]
-    return len(range(*bounds)) if len(bounds) == 3 else 0
+def _around(value: SSAValue) -> Iterator[scf.ForOp]:
+    """The loops around the definition of a value."""
+    op = value.owner.parent_op()
+    while op is not None:
+        if isinstance(op, scf.ForOp):
+            yield op
+        op = op.parent_op()
 
 
 def _constant(index: SSAValue | None) -> int:

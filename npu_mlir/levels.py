@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation
 
@@ -34,13 +36,23 @@ def _higher(a: str, b: str) -> str:
 def _host_level(op: Operation) -> str:
     """graph or linalg while an op within still belongs there, isa if there is none."""
     level = "isa"
-    for nested in op.walk():
+    for nested in _without_calls(op):
         dialect = nested.name.partition(".")[0]
         if dialect == "graph" and nested.name != "graph.weight":
             return "graph"
         if dialect == "linalg" or _computes_tensor(nested, dialect):
             level = "linalg"
     return level
+
+
+def _without_calls(op: Operation) -> Iterator[Operation]:
+    """An op and those within, but for what is left to the host on purpose."""
+    yield op
+    if op.name != "tile.host":
+        for region in op.regions:
+            for block in region.blocks:
+                for nested in block.ops:
+                    yield from _without_calls(nested)
 
 
 _VIEWS = ("tensor.collapse_shape", "tensor.expand_shape", "tensor.empty")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from math import prod
 from typing import TYPE_CHECKING
@@ -19,9 +20,9 @@ from xdsl.ir import Operation, SSAValue
 from npu_mlir.analysis.bound import Bound, LaunchWork, NetworkBounds, network_bounds
 from npu_mlir.comparison import Comparison
 from npu_mlir.dialects.npu_isa import Pipe
-from npu_mlir.dialects.tile import KernelOp, LaunchOp, element_bytes
+from npu_mlir.dialects.tile import HostOp, KernelOp, LaunchOp, element_bytes
 from npu_mlir.files import write_atomically
-from npu_mlir.simulator.attribution import Attribution
+from npu_mlir.simulator.attribution import Attribution, loc_of
 from npu_mlir.targets.target import Target, get_target
 
 if TYPE_CHECKING:
@@ -101,6 +102,8 @@ class Report:
     mac_utilisation: float | None = None
     kernels: list[KernelRow] = field(default_factory=list[KernelRow])
     launches: list[LaunchRow] = field(default_factory=list[LaunchRow])
+    host_calls: list[str] = field(default_factory=list[str])
+    """The graph ops that are left to the host, whose time is not counted; one entry per call, in order."""
     graph_ops: dict[str, int] = field(default_factory=dict[str, int])
     """Cycles by the graph ops that a launch computes."""
     critical: dict[str, int] = field(default_factory=dict[str, int])
@@ -138,6 +141,7 @@ def report_of(
     kernels = _kernel_rows(program, simulation, peak)
     macs = sum(kernel.macs for kernel in kernels)
     launches = [LaunchRow(run.kernel, run.loc, run.start, run.cycles) for run in simulation.launches]
+    calls = host_calls(program)
     bounds = _network_bounds(program, kernels, machine)
     return Report(
         level,
@@ -151,22 +155,34 @@ def report_of(
         mac_utilisation=_utilisation(macs, simulation.cycles, peak),
         kernels=kernels,
         launches=launches,
+        host_calls=calls,
         graph_ops=_by_graph_op(launches),
         critical=_critical(kernels),
         bounds=bounds,
         efficiency=bounds.serial / simulation.cycles if bounds is not None and simulation.cycles else None,
-        assumptions=assumptions(machine),
+        assumptions=assumptions(machine, len(launches), calls),
     )
 
 
-def assumptions(target: Target) -> list[str]:
-    """What the figures of a run on `target` rest on, and what they leave out."""
+def host_calls(program: Program) -> list[str]:
+    """The graph ops of each `tile.host` of a program."""
+    return [loc_of(op) or "(no location)" for op in program.module.walk() if isinstance(op, HostOp)]
+
+
+def assumptions(target: Target, launches: int = 0, calls: Sequence[str] = ()) -> list[str]:
+    """What the figures of a run with so many launches and these host calls rest on, and what they leave out."""
+    left = "no work is left to the host"
+    if calls:
+        left = (
+            f"{len(calls)} of {launches + len(calls)} steps are left to the host, whose time is not counted: "
+            + ", ".join(dict.fromkeys(calls))
+        )
     assumed = sorted(name for name, source in target.sources.items() if source.startswith("assumed"))
     return [
         f"assumed, not measured: {', '.join(assumed) or 'no number of the target'}",
         "one core",
         "GM at its cold rate: nothing is found in L2",
-        "launches follow each other without overlap; no work is left to the host",
+        f"launches follow each other without overlap; {left}",
     ]
 
 

@@ -55,6 +55,11 @@ def launch(interp: Interpreter, op: tile.LaunchOp) -> Step:
     return step
 
 
+@impl("tile.host")
+def host(interp: Interpreter, op: tile.HostOp, args: Results) -> Results:
+    return interp.run_block(op.body.block)
+
+
 def _offsets(op: tile.LaunchOp) -> Sequence[int] | None:
     """Where the results of a launch lie in the GM arena, if that is planned."""
     if op.result_offsets is None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 
 from npu_mlir.dialects.tile.buffers import AllocOp, SlotOp
+from npu_mlir.dialects.tile.host import HostOp, YieldOp
 from npu_mlir.dialects.tile.kernels import KernelOp, LaunchOp, ReturnOp
 from npu_mlir.dialects.tile.schedule import ScheduleAttr
 from npu_mlir.dialects.tile.spaces import (
@@ -30,7 +31,7 @@ from npu_mlir.dialects.tile.transfers import LOADS, STORES, LoadOp, StoreOp, che
 
 Tile = Dialect(
     "tile",
-    [ReturnOp, KernelOp, LaunchOp, LoadOp, StoreOp, AllocOp, SlotOp],
+    [ReturnOp, KernelOp, LaunchOp, HostOp, YieldOp, LoadOp, StoreOp, AllocOp, SlotOp],
     [SpaceAttr, ScheduleAttr],
 )
 
@@ -39,6 +40,7 @@ __all__ = [
     "ROW_ALIGNMENT",
     "STORES",
     "AllocOp",
+    "HostOp",
     "KernelOp",
     "LaunchOp",
     "LoadOp",
@@ -50,6 +52,7 @@ __all__ = [
     "StoreOp",
     "Tile",
     "TileType",
+    "YieldOp",
     "buffer_type",
     "check_map",
     "element_bytes",

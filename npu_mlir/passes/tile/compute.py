@@ -79,6 +79,11 @@ def loop_extents(op: linalg.GenericOp) -> tuple[int, ...]:
     return tuple(found[d] for d in range(len(found)))
 
 
+def is_indirect(op: linalg.GenericOp) -> bool:
+    """Whether the body reads a tensor at places that depend on data, which nothing on the core does."""
+    return any(isinstance(inner, tensor.ExtractOp) for inner in op.body.block.ops)
+
+
 def init_of(op: linalg.GenericOp) -> Operation | SSAValue:
     """What the result starts from: a `linalg.fill`, a `tensor.empty`, or else the value itself."""
     value = op.outputs[0]

@@ -2,7 +2,8 @@
 
 A kernel is one loop nest: operations whose loop dims unite into classes (see `analysis.dims`), at most one of them a
 contraction for the cube unit, which has no producer in the kernel. Pads and slices in front of an operation become
-part of the load of the operand. Equal kernels are made once and launched several times.
+part of the load of the operand. Equal kernels are made once and launched several times. Operations that read a tensor
+at places that depend on data (`tensor.extract` in the body) become a `tile.host`: the host executes them.
 
 Before:
 
@@ -67,6 +68,7 @@ from npu_mlir.passes.tile.compute import (
     body_ops,
     describe,
     init_of,
+    is_indirect,
     is_multiply_add,
     is_window,
     loop_extents,
@@ -94,7 +96,7 @@ def _form(function: FuncOp, module: ModuleOp, target: Target, kernels: dict[str,
     # What nothing reads would become a kernel without results.
     erase_dead_ops(function)
     block = function.body.block
-    generics = [o for o in block.ops if isinstance(o, linalg.GenericOp)]
+    generics = [o for o in block.ops if isinstance(o, linalg.GenericOp) and not is_indirect(o)]
     if not generics:
         return
     _check_host_ops(block)
@@ -102,6 +104,8 @@ def _form(function: FuncOp, module: ModuleOp, target: Target, kernels: dict[str,
     groups = form_groups(computes, _dependencies(block), lambda g: is_legal(g, target))
     for group in groups:
         _outline(group, block, module, kernels)
+    for op in [o for o in block.ops if isinstance(o, linalg.GenericOp) and is_indirect(o)]:
+        _leave_to_host(op)
     for op in reversed(list(block.ops)):
         if isinstance(op, _ABSORBED) and not any(r.uses.get_length() for r in op.results):
             op.detach()
@@ -136,7 +140,13 @@ def _check_host_ops(block: Block) -> None:
 
 def _dependencies(block: Block) -> dict[Hashable, list[Hashable]]:
     """For every operation of the block, those whose results it reads."""
-    return {op: [v.owner for v in op.operands if isinstance(v.owner, Operation)] for op in block.ops}
+    return {op: list[Hashable](_producers(op, block)) for op in block.ops}
+
+
+def _producers(op: Operation, block: Block) -> list[Operation]:
+    """The operations of the block whose results an operation reads, in its regions as well."""
+    owners = (value.owner for inner in op.walk() for value in inner.operands)
+    return [owner for owner in owners if isinstance(owner, Operation) and owner.parent is block]
 
 
 # ---- what may be one kernel ------------------------------------------------------------------------------------------
@@ -424,6 +434,25 @@ def _location(generics: Sequence[Operation]) -> str:
     return "+".join(list(names)[:3])
 
 
+def _leave_to_host(op: linalg.GenericOp) -> None:
+    """Wrap an operation in a `tile.host`, with the empty tensors that only give its results their shape."""
+    block = cast("Block", op.parent)
+    inside = Block()
+    with located(op):
+        call = tile.HostOp(op.result_types, Region(inside))
+    if (loc := op.attributes.get("npu.loc")) is not None:
+        call.attributes["npu.loc"] = loc
+    block.insert_op_before(call, op)
+    for old, new in zip(op.results, call.results, strict=True):
+        old.replace_all_uses_with(new)
+    inits = [v.owner for v in op.outputs if isinstance(v.owner, tensor.EmptyOp) and v.has_one_use()]
+    for part in (*inits, op):
+        part.detach()
+        inside.add_op(part)
+    with located(op):
+        inside.add_op(tile.YieldOp(op.results))
+
+
 def _sort_topologically(block: Block) -> None:
     """Reorder the operations so that each follows those it reads, otherwise in their present order."""
     ops = list(block.ops)
@@ -433,11 +462,7 @@ def _sort_topologically(block: Block) -> None:
         stack = [root]
         while stack:
             op = stack[-1]
-            missing = [
-                v.owner
-                for v in op.operands
-                if isinstance(v.owner, Operation) and v.owner.parent is block and v.owner not in placed
-            ]
+            missing = [producer for producer in _producers(op, block) if producer not in placed]
             if missing and op not in placed:
                 stack += missing
                 continue

@@ -188,7 +188,10 @@ def _gm_bytes(value: SSAValue) -> int:
 def _last_use(value: SSAValue, order: dict[Operation, int]) -> int:
     last = order[cast("Operation", value.owner)]
     for use in value.uses:
-        last = max(last, order[use.operation])
-        if not isinstance(use.operation, tile.LaunchOp):
-            last = max([last, *(_last_use(r, order) for r in use.operation.results)])
+        user = use.operation
+        while user not in order:
+            user = cast("Operation", user.parent_op())
+        last = max(last, order[user])
+        if not isinstance(user, tile.LaunchOp):
+            last = max([last, *(_last_use(r, order) for r in user.results)])
     return last

@@ -60,6 +60,20 @@ def two_inputs() -> onnx.ModelProto:
     return model(nodes, [value("left", 2, 3), value("right", 2, 3)], [value("sum", 2, 3)], [])
 
 
+def embedding() -> onnx.ModelProto:
+    """Rows of a table, and rows of what is computed from them, by two inputs of indices."""
+    nodes = [
+        helper.make_node("Gather", ["table", "tokens"], ["rows"], name="embed"),
+        helper.make_node("MatMul", ["rows", "w"], ["hidden"], name="dense"),
+        helper.make_node("Gather", ["hidden", "which"], ["chosen"], name="pick"),
+        helper.make_node("MatMul", ["chosen", "w"], ["mixed"], name="mix"),
+        helper.make_node("Relu", ["mixed"], ["y"], name="relu"),
+    ]
+    tokens = helper.make_tensor_value_info("tokens", TensorProto.INT64, [6])
+    which = helper.make_tensor_value_info("which", TensorProto.INT64, [3])
+    return model(nodes, [tokens, which], [value("y", 3, 16)], [weight("table", 20, 16), weight("w", 16, 16)])
+
+
 def unsupported() -> onnx.ModelProto:
     """Operators that the compiler doesn't know."""
     nodes = [
@@ -75,6 +89,7 @@ MODELS = {
     "dense": dense,
     "mlp": mlp,
     "dynamic": lambda: mlp("batch"),
+    "embedding": embedding,
     "two-inputs": two_inputs,
     "unsupported": unsupported,
 }

@@ -223,3 +223,43 @@ func.func @nothing(%x: tensor<2x4xf32>) -> tensor<8xf32> {
   %v = tensor.collapse_shape %x [[0, 1]] : tensor<2x4xf32> into tensor<8xf32>
   func.return %v : tensor<8xf32>
 }
+
+// -----
+
+// What reads a tensor at places that depend on data stays on the host; its operands and results are those of launches.
+// CHECK-LABEL: func.func @gather(
+// CHECK-NEXT:    %[[H:.*]] = tile.launch @k0(%x)
+// CHECK-NEXT:    %[[G:.*]] = tile.host -> tensor<4xf32> attributes {npu.loc = "pick"} {
+// CHECK-NEXT:      %[[E:.*]] = tensor.empty() : tensor<4xf32>
+// CHECK-NEXT:      linalg.generic
+// CHECK:             tensor.extract %[[H]][
+// CHECK:           tile.yield
+// CHECK-NEXT:    }
+// CHECK-NEXT:    %[[Y:.*]] = tile.launch @k1(%[[G]])
+// CHECK-NEXT:    func.return %[[Y]]
+#i = affine_map<(m) -> (m)>
+func.func @gather(%x: tensor<8xf32>, %i: tensor<4xi32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %h = linalg.generic {indexing_maps = [#i, #i], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.negf %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<8xf32>
+  %f = tensor.empty() : tensor<4xf32>
+  %g = linalg.generic {indexing_maps = [#i, #i], iterator_types = ["parallel"]}
+      ins(%i : tensor<4xi32>) outs(%f : tensor<4xf32>) attrs = {npu.loc = "pick"} {
+  ^bb0(%c: i32, %o: f32):
+    %k = arith.index_cast %c : i32 to index
+    %0 = tensor.extract %h[%k] : tensor<8xf32>
+    linalg.yield %0 : f32
+  } -> tensor<4xf32>
+  %l = tensor.empty() : tensor<4xf32>
+  %y = linalg.generic {indexing_maps = [#i, #i], iterator_types = ["parallel"]}
+      ins(%g : tensor<4xf32>) outs(%l : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = math.exp %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}

@@ -46,22 +46,6 @@ func.func @outside(%x: tensor<8xf32>, %s: f32) -> tensor<8xf32> {
 
 // -----
 
-// CHECK: error: 'tensor.extract' reads an argument from outside of the body
-#id = affine_map<(m) -> (m)>
-func.func @gather(%x: tensor<8xf32>, %i: tensor<4xi32>) -> tensor<4xf32> {
-  %e = tensor.empty() : tensor<4xf32>
-  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
-      ins(%i : tensor<4xi32>) outs(%e : tensor<4xf32>) {
-  ^bb0(%c: i32, %o: f32):
-    %k = arith.index_cast %c : i32 to index
-    %0 = tensor.extract %x[%k] : tensor<8xf32>
-    linalg.yield %0 : f32
-  } -> tensor<4xf32>
-  func.return %y : tensor<4xf32>
-}
-
-// -----
-
 // CHECK: error: the maps have to be linear, and that of the result plain dims
 func.func @not_linear(%x: tensor<8xf32>) -> tensor<16xf32> {
   %e = tensor.empty() : tensor<16xf32>

@@ -17,7 +17,6 @@ what decided each time, from the end back to the start; its parts sum to the sam
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -228,15 +227,6 @@ def _site(number: int, site: Site, text: str, by_key: Counter[Key]) -> SiteTime:
 def _line(op: Operation) -> int:
     place = place_of(op.location)
     return place.line if place is not None else 0
-
-
-def site_texts(text: str) -> list[str]:
-    """The lines of a printed kernel that are instructions, flags and barriers, in the order of their sites."""
-    lines = (line.strip() for line in text.splitlines())
-    return [line for line in lines if _SITE.match(line)]
-
-
-_SITE = re.compile(r"npu_isa\.(?!buffer\b|slot\b|at\b)")
 
 
 def loc_of(op: Operation) -> str:

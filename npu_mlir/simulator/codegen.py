@@ -87,7 +87,8 @@ def generate(blocks: Blocks, clock: Clock, decode: Decode, mode: Mode) -> Genera
     source = "\n".join(generator.source.lines)
     names = generator.source.names
     exec(compile(source, f"<kernel {blocks.kernel.sym_name.data}>", "exec"), names)
-    return Generated(names["kernel"], list(generator.infos.values()), source)
+    # Taken out, so that no cycle keeps everything that is bound alive.
+    return Generated(names.pop("kernel"), list(generator.infos.values()), source)
 
 
 class _Generator:

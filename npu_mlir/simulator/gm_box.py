@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import prod
 
 import numpy as np
+from xdsl.dialects.builtin import AffineMapAttr
 
 from npu_mlir.analysis.affine_maps import python_expression
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.npu_isa.gm import dim_coefficients
 from npu_mlir.interpreters.dtypes import numpy_dtype
+
+
+@lru_cache(maxsize=1024)
+def _origin(map_: AffineMapAttr, indices: int, rank: int) -> Callable[..., tuple[int, ...]]:
+    """The function from the indices to the coordinates of the first element."""
+    names = [f"i{i}" for i in range(indices)]
+    coordinates = [python_expression(e, [*names, *["0"] * rank]) for e in map_.data.results]
+    return eval(f"lambda {', '.join(names)}: ({''.join(c + ', ' for c in coordinates)})")
 
 
 class GmBox:
@@ -36,12 +46,7 @@ class GmBox:
             n - 1 - (0 if d is None else (self.shape[d] - 1) * s)
             for n, d, s in zip(self.extents, self.dims, self.steps)
         ]
-        names = [f"i{i}" for i in range(len(op.indices))]
-        zeros = ["0"] * len(self.shape)
-        coordinates = [python_expression(e, [*names, *zeros]) for e in op.map.data.results]
-        self.origin: Callable[..., tuple[int, ...]] = eval(
-            f"lambda {', '.join(names)}: ({''.join(c + ', ' for c in coordinates)})"
-        )
+        self.origin = _origin(op.map, len(op.indices), len(self.shape))
 
     def window(self, origin: Sequence[int]) -> tuple[tuple[int, ...], tuple[slice, ...]] | None:
         """The part of the iteration space that lies inside: its first point and slices, None if nothing does."""

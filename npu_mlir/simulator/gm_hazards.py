@@ -64,10 +64,10 @@ class GmMemory:
             if arg in written
         }
 
-    def instruction(self, op: npu_isa.Instruction) -> GmCheck | None:
+    def instruction(self, op: npu_isa.Instruction, accesses: Sequence[npu_isa.Access]) -> GmCheck | None:
         """What to call with the entry's number and the operands, None if there is nothing to check."""
         if not isinstance(op, npu_isa.GmLoad | npu_isa.GmStore):
-            if any(access.extent is None for access in op.accesses()):
+            if any(access.extent is None for access in accesses):
                 raise UserError(
                     f"'{op.name}' works on GM; to be checked it has to be derived from GmLoad or GmStore",
                     loc=op,

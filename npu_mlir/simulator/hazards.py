@@ -35,8 +35,8 @@ from npu_mlir.simulator.written import Slot, spread
 from npu_mlir.targets.target import Target
 
 NUMBER = {pipe: i for i, pipe in enumerate(EXECUTING)}
-BUCKET = 1024
-"""Bytes in which accesses to a memory are sorted, to find those that may overlap."""
+BUCKETS = 32
+"""Parts of a memory by which accesses are sorted, to find those that may overlap."""
 
 Check = Callable[..., None]
 
@@ -107,12 +107,13 @@ class Hazards:
 
     def instruction(self, op: npu_isa.Instruction, bases: Sequence[SSAValue | None]) -> Check:
         """What to call with the operands of each execution of `op`, followed by the base of each address among them."""
-        operands = self._operands(op, bases)
+        accesses = op.accesses(self.target.cube_m)
+        operands = self._operands(op, accesses, bases)
         pipe = NUMBER[op.PIPE]
         clock, issued = self.clocks[pipe], self.issued
         reads = [o for o in operands if not o.write]
         writes = [o for o in operands if o.write]
-        gm = self.gm.instruction(op)
+        gm = self.gm.instruction(op, accesses)
         optional = _optional_read(op)
 
         def check(*args: int) -> None:
@@ -149,7 +150,9 @@ class Hazards:
 
         return check
 
-    def _operands(self, op: npu_isa.Instruction, bases: Sequence[SSAValue | None]) -> list[Operand]:
+    def _operands(
+        self, op: npu_isa.Instruction, accesses: Sequence[npu_isa.Access], bases: Sequence[SSAValue | None]
+    ) -> list[Operand]:
         position = {value: i for i, value in enumerate(op.operands)}
         # The bases stand behind the operands, one for each operand that has one.
         base_position: dict[int, int] = {}
@@ -157,7 +160,6 @@ class Hazards:
             if base is not None:
                 base_position[i] = len(op.operands) + len(base_position)
         result: list[Operand] = []
-        accesses = op.accesses(self.target.cube_m)
         for access, elements in zip(accesses, op.elements() or repeat(None, len(accesses)), strict=True):
             if access.extent is None:
                 continue
@@ -175,19 +177,20 @@ class Hazards:
         size = operand.buffer.bytes.value.data
         if address < base or address + operand.extent.end > base + size:
             raise hazard_messages.outside(operand, address, base)
-        slot = self.slots.setdefault((operand.buffer, base), Slot(base, size))
+        slot = self.slots.get((operand.buffer, base))
+        if slot is None:
+            slot = self.slots[operand.buffer, base] = Slot(base, size)
         access = Access(operand, address, slot)
         operand.accesses[address] = access
         space = operand.buffer.result.type.space.data
+        size = max(1, self.target.capacity(space) // BUCKETS)
         near: dict[int, Access] = {}
-        for bucket in range(address // BUCKET, (address + operand.extent.end - 1) // BUCKET + 1):
+        for bucket in range(address // size, (address + operand.extent.end - 1) // size + 1):
             here = self.seen.setdefault((space, bucket), [])
             near |= {id(other): other for other in here if other.pipe != access.pipe}
             here.append(access)
         for other in near.values():
-            if not (other.write or access.write):
-                continue
-            if overlap(address, operand.extent, other.address, other.extent):
+            if (other.write or access.write) and overlap(address, access.extent, other.address, other.extent):
                 access.conflicts.append(other)
                 other.conflicts.append(access)
         return access
@@ -223,8 +226,11 @@ class Hazards:
         """What to call with the event id."""
         src, dst = (NUMBER[pipe] for pipe in op.pipes)
 
+        limit = self.target.event_ids
+
         def check(event: int) -> None:
-            self._check_event(op, event)
+            if event >= limit:
+                raise hazard_messages.unknown_event(op, event, self.target)
             key = (src, dst, event)
             if key in self.pending:
                 raise hazard_messages.set_while_pending(op, event, self.pending[key][1])
@@ -242,8 +248,11 @@ class Hazards:
         src, dst = (NUMBER[pipe] for pipe in op.pipes)
         clock = self.clocks[dst]
 
+        limit = self.target.event_ids
+
         def check(event: int) -> None:
-            self._check_event(op, event)
+            if event >= limit:
+                raise hazard_messages.unknown_event(op, event, self.target)
             pending = self.pending.pop((src, dst, event), None)
             if pending is None:
                 _, last = self.consumed.get((src, dst, event), (0, None))
@@ -256,10 +265,6 @@ class Hazards:
 
         return check
 
-    def _check_event(self, op: npu_isa.FlagInstruction, event: int) -> None:
-        if event >= self.target.event_ids:
-            raise hazard_messages.unknown_event(op, event, self.target)
-
     def barrier(self) -> None:
         """Everything issued so far is complete."""
         for clock in self.clocks:
@@ -271,6 +276,10 @@ class Hazards:
             raise hazard_messages.left_pending(op, event)
         if complete:
             self.gm.end()
+        # No cycles are left behind: bitmaps are large, and go at once.
+        for accesses in self.seen.values():
+            for access in accesses:
+                access.conflicts.clear()
 
 
 def _optional_read(op: npu_isa.Instruction) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, i64
@@ -49,7 +50,7 @@ class Extent:
     dims: tuple[tuple[int, int], ...]
     run: int
 
-    @property
+    @cached_property
     def end(self) -> int:
         """One past the last byte."""
         return self.run + sum((count - 1) * stride for count, stride in self.dims)

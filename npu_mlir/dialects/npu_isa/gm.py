@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
@@ -53,7 +54,8 @@ from npu_mlir.dialects.syntax import parse_indices, parse_map, print_map
 from npu_mlir.dialects.tile import Space, check_map, element_bytes, space_of
 
 
-def dim_coefficients(map_: AffineMapAttr, indices: int) -> list[dict[int, int]]:
+@lru_cache(maxsize=1024)
+def dim_coefficients(map_: AffineMapAttr, indices: int) -> Sequence[Mapping[int, int]]:
     """For each coordinate of a GM map, the iteration dims that it depends on and their coefficients."""
     zero = [0] * map_.data.num_dims
     origin = map_.data.eval(zero, [])

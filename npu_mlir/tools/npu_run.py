@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from npu_mlir.simulator import SimulationResult
 
 LevelTexts = dict[str, str]
-"""The text of a module at each level."""
+"""The text of a module at each level, with locations."""
 
 REFERENCES = ("onnxruntime", "none")
 
@@ -281,7 +281,9 @@ def _program(args: argparse.Namespace, flags: PassFlags, levels: LevelTexts) -> 
 
     def keep(level: str) -> None:
         if args.html:
-            levels[level] = str(source.program.module)
+            from npu_mlir.printing import PrintOptions, op_text
+
+            levels[level] = op_text(source.program.module, PrintOptions(debuginfo=True))
 
     if source.level is not None:
         keep(source.level)

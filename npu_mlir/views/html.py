@@ -40,6 +40,13 @@ SPACES = ("l1", "l0a", "l0b", "l0c", "ub")
 
 _LOC = re.compile(r'npu\.loc = "((?:[^"\\]|\\.)*)"')
 _LOC_TEXT = re.compile(r'(?:, )?npu\.loc = "(?:[^"\\]|\\.)*"(?:, )?')
+_PLAIN = r'[^()"]|"(?:[^"\\]|\\.)*"'
+_LOCATION = re.compile(rf" loc\((?:{_PLAIN}|\((?:{_PLAIN}|\((?:{_PLAIN})*\))*\))*\)")
+"""A location: a name may have a place in parentheses behind it, and a call site stand around both."""
+
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"(:\d+)?')
+"""A string in a location: a file if there is a line behind it, or else a name."""
+
 _EMPTY = re.compile(r" (?:attributes )?\{\}(?= |$)")
 _KERNEL = re.compile(r"\s*tile\.kernel @(\S+?)\(")
 
@@ -70,7 +77,7 @@ def page_data(
     machine = get_target(report.target or "")
     kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, tile.KernelOp)}
     rows = {row.name: row for row in report.kernels}
-    texts = {name: _level(text) for name, text in levels.items()}
+    texts = {name: level_data(text) for name, text in levels.items()}
     lines = _site_lines(texts["isa"]["lines"], module) if "isa" in texts else {}
     summary = asdict(report)
     del summary["kernels"], summary["launches"]
@@ -129,25 +136,43 @@ def _packed(values: Iterable[int]) -> str:
     return base64.b64encode(array("i", values).tobytes()).decode()
 
 
-def _level(text: str) -> Json:
-    """The lines of a module's text, and for each the number of the node names that it comes from.
+def level_data(text: str) -> Json:
+    """The lines of a module's text without their locations; for each line the number of the node names that it comes
+    from; and where each kernel stands.
 
-    A line without a location belongs to the kernel around it.
+    A line that does not tell belongs to what is around it.
     """
-    names: dict[str, int] = {"": 0}
+    names: dict[str, int] = {}
     lines: list[str] = []
-    locs: list[int] = []
-    around = ""
-    for line in text.splitlines():
-        found = _LOC.search(line)
-        starts = _KERNEL.match(line)
-        if starts:
-            around = found.group(1) if found else ""
-        locs.append(names.setdefault(found.group(1) if found else around, len(names)))
-        if line == "  }":
-            around = ""
-        lines.append(_EMPTY.sub("", _LOC_TEXT.sub("", line)))
-    return {"lines": lines, "locs": locs, "names": list(names)}
+    found: list[str | None] = []
+    kernels: list[tuple[str, int, int]] = []
+    opened: list[int] = []
+    for number, line in enumerate(text.splitlines()):
+        bare = _EMPTY.sub("", _LOC_TEXT.sub("", _LOCATION.sub("", line)))
+        lines.append(bare)
+        found.append(_nodes(line))
+        if bare.lstrip().startswith("}") and opened:
+            begin = opened.pop()
+            # An operation with a region tells where it comes from behind its end.
+            found[begin] = found[begin] or found[number]
+            if kernel := _KERNEL.match(lines[begin]):
+                kernels.append((kernel.group(1).strip('"'), begin, number + 1))
+        if bare.endswith("{"):
+            opened.append(number)
+    for _, begin, end in kernels:
+        found[begin:end] = [own or found[begin] for own in found[begin:end]]
+    locs = [names.setdefault(own or "", len(names)) for own in found]
+    return {"lines": lines, "locs": locs, "names": list(names), "kernels": kernels}
+
+
+def _nodes(line: str) -> str | None:
+    """The nodes that a line's attribute names, or else the location at its end, joined by `+`."""
+    end = list(_LOCATION.finditer(line))
+    quoted = _QUOTED.findall(end[-1].group()) if end and end[-1].end() == len(line) else []
+    own = [name for name, place in quoted if not place]
+    attribute = _LOC.search(line)
+    names = [attribute.group(1)] if attribute else own
+    return "+".join(dict.fromkeys(name for joined in names for name in joined.split("+"))) or None
 
 
 def _site_lines(lines: list[str], module: ModuleOp) -> dict[str, list[int]]:

@@ -372,6 +372,7 @@ const LINE = 17, panes = [];
 let pickedNames = new Set();
 D.levels.forEach((level, n) => {
   const outer = make("div"), pane = make("div", null, "ir"), inner = make("div");
+  level.whole = [];
   level.sets = level.names.map(name => name ? name.split("+") : []);
   const width = Math.min(4000, Math.max(...level.lines.map(l => l.length), 1) * 7.4 + 20);
   inner.style.height = level.lines.length * LINE + "px"; inner.style.width = width + "px";
@@ -381,7 +382,7 @@ D.levels.forEach((level, n) => {
     const rows = [];
     for (let i = first; i < last; i++) {
       const p = make("p", level.lines[i]); p.style.top = i * LINE + "px";
-      if (level.sets[level.locs[i]].some(x => pickedNames.has(x))) p.classList.add("on");
+      if (isOn(level, i)) p.classList.add("on");
       if (level.name === "isa" && i === siteLine()) p.classList.add("site");
       p.onclick = () => pickLine(n, i); rows.push(p);
     }
@@ -394,21 +395,27 @@ D.levels.forEach((level, n) => {
   panes.push({ level, pane, render });
 });
 const siteLine = () => pickedSite >= 0 ? current.sites[pickedSite].ir ?? -1 : -1;
+const hasPicked = names => names.some(x => pickedNames.has(x));
+const isOn = (level, i) => hasPicked(level.sets[level.locs[i]]) || level.whole.some(([, a, b]) => a <= i && i < b);
 function mark(names, except, line) {
   pickedNames = new Set(names);
+  // A kernel has the names of its first launch; when it is launched for these, all of it is meant.
+  const launched = new Set(D.launches.filter(l => hasPicked(l[3].split("+"))).map(l => D.kernels[l[0]].name));
+  for (const level of D.levels) level.whole = level.kernels.filter(([name, a, b]) => launched.has(name) && !level.locs.slice(a, b).some(l => hasPicked(level.sets[l])));
   $("picked").textContent = names.length ? "marked: " + names.join(", ") : "click a line: what comes from the same node is marked at every level";
   panes.forEach(({ level, pane, render }, n) => {
     if (n !== except) {
-      const i = level.name === "isa" && line != null && line >= 0 ? line : level.locs.findIndex(l => level.sets[l].some(x => pickedNames.has(x)));
+      const i = level.name === "isa" && line != null && line >= 0 ? line : level.locs.findIndex((_, i) => isOn(level, i));
       if (i >= 0) pane.scrollTop = Math.max(0, (i - 4) * LINE);
     }
     render();
   });
 }
+function kernelOf(names) { const l = D.launches.find(l => l[3].split("+").some(x => names.includes(x))); return l && D.kernels[l[0]]; }
 function pickLine(n, i) {
   const level = D.levels[n]; pickedSite = -1;
   const names = level.sets[level.locs[i]];
-  const k = level.name === "isa" ? D.kernels.find(k => k.sites.some(s => s.ir === i)) : D.kernels.find(k => k.graph_ops.split("+").some(x => names.includes(x)));
+  const k = level.name === "isa" ? D.kernels.find(k => k.sites.some(s => s.ir === i)) : kernelOf(names);
   if (k && k !== current) choose(D.kernels.indexOf(k), true);
   if (k && level.name === "isa") { const s = k.sites.find(s => s.ir === i); pickedSite = s ? s.number : -1; }
   mark(names, n); draw(); drawSites();

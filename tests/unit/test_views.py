@@ -16,12 +16,13 @@ import pytest
 import trace_processor
 from isa_programs import gemm
 from npu_mlir import api
+from npu_mlir.printing import PrintOptions, op_text
 from npu_mlir.report import KernelRow, Report, report_of, write_report
 from npu_mlir.simulator import SimulationResult
 from npu_mlir.simulator.attribution import Attribution, SiteTime, Wait
 from npu_mlir.simulator.recording import Recording
 from npu_mlir.views.diff import changes
-from npu_mlir.views.html import page_data, write_html
+from npu_mlir.views.html import level_data, page_data, write_html
 from npu_mlir.views.memory_map import memory_map, used_bytes
 from npu_mlir.views.trace import write_trace
 
@@ -197,10 +198,10 @@ document.body.textContent = "RESULT" + JSON.stringify({before, zoomed, took, tip
 </script></body>"""
 
 
-def browse(page: Path, tmp_path: Path) -> dict[str, Any]:
+def browse(page: Path, tmp_path: Path, probe: str = PROBE) -> dict[str, Any]:
     """What the page does when it is used: zoomed, pointed at, clicked."""
     probed = tmp_path / "probed.html"
-    probed.write_text(page.read_text().replace("</body>", PROBE))
+    probed.write_text(page.read_text().replace("</body>", probe))
     assert CHROMIUM is not None
     command = [
         CHROMIUM,
@@ -251,6 +252,62 @@ def test_the_page_in_a_browser(tmp_path: Path):
     assert seen["zoomed"] < seen["before"] / 2
     assert seen["tipped"].startswith("MTE2: ") and "npu_isa.load_l1" in seen["tipped"]
     assert seen["lines"] == 1
+
+
+TWICE = """
+func.func @main(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %0 = graph.exp %x {npu.loc = "first"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = graph.exp %y {npu.loc = "second"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  func.return %0, %1 : tensor<4x8xf32>, tensor<4x8xf32>
+}
+"""
+MARKS = """<script>
+const marked = n => D.levels[n].lines.filter((_, i) => isOn(D.levels[n], i)).map(t => t.trim().split(" ")[0]);
+const result = {};
+for (const node of ["first", "second"]) { mark([node], -1); result[node] = D.levels.map((_, n) => marked(n).length); }
+result.second_isa = marked(1).slice(-3);
+document.body.textContent = "RESULT" + JSON.stringify(result) + "END";
+</script></body>"""
+
+
+def test_lines_know_their_nodes():
+    data = level_data(
+        "tile.kernel @k(%0: memref<4xf32> loc(unknown)) {\n"
+        '  npu_isa.wait_flag [V, MTE3, 0] loc(fused["a+b", "b"("in.mlir":3:8)])\n'
+        "  scf.for %1 = %2 to %3 step %4 {\n"
+        "    npu_isa.barrier\n"
+        '  } loc(callsite("c"("x (1).mlir":1:2) at "d"))\n'
+        '} loc("k")\n'
+    )
+    assert data["lines"][1] == "  npu_isa.wait_flag [V, MTE3, 0]" and "loc(" not in "".join(data["lines"])
+    names = [data["names"][number] for number in data["locs"]]
+    assert names == ["k", "a+b", "c+d", "k", "c+d", "k"]
+    assert data["kernels"] == [("k", 0, 6)]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+def test_a_kernel_is_marked_for_each_node_that_launches_it(tmp_path: Path):
+    """It has the locations of its first launch; chosen for another one, it is marked as a whole."""
+    compiled = program(tmp_path, TWICE)
+    options = PrintOptions(debuginfo=True)
+    levels = {"graph": op_text(compiled.module, options)}
+    levels["isa"] = op_text(compiled.lower("isa").module, options)
+    result = compiled.simulate(check=False, record=True)
+    write_html(
+        "twice",
+        compiled.module,
+        report_of(compiled, {}, result, []),
+        result,
+        levels,
+        str(tmp_path / "r.html"),
+    )
+    seen = browse(tmp_path / "r.html", tmp_path, MARKS)
+    (kernel,) = result.kernels
+    assert kernel.launches == 2
+    graph, isa = seen["first"]
+    assert graph == 1 and isa > 5
+    assert seen["second"] == [1, isa]
+    assert seen["second_isa"][-1] == "}"
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")

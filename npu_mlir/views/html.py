@@ -154,13 +154,12 @@ def level_data(text: str) -> Json:
         if bare.lstrip().startswith("}") and opened:
             begin = opened.pop()
             # An operation with a region tells where it comes from behind its end.
-            found[begin] = found[begin] or found[number]
+            around = found[begin] or found[number]
+            found[begin : number + 1] = [own or around for own in found[begin : number + 1]]
             if kernel := _KERNEL.match(lines[begin]):
                 kernels.append((kernel.group(1).strip('"'), begin, number + 1))
         if bare.endswith("{"):
             opened.append(number)
-    for _, begin, end in kernels:
-        found[begin:end] = [own or found[begin] for own in found[begin:end]]
     locs = [names.setdefault(own or "", len(names)) for own in found]
     return {"lines": lines, "locs": locs, "names": list(names), "kernels": kernels}
 

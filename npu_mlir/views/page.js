@@ -397,6 +397,12 @@ D.levels.forEach((level, n) => {
 const siteLine = () => pickedSite >= 0 ? current.sites[pickedSite].ir ?? -1 : -1;
 const hasPicked = names => names.some(x => pickedNames.has(x));
 const isOn = (level, i) => hasPicked(level.sets[level.locs[i]]) || level.whole.some(([, a, b]) => a <= i && i < b);
+// The first marked line, in the kernel that is shown if there is one.
+function firstOn(level) {
+  const [, a, b] = level.kernels.find(([name]) => name === current.name) || [null, 0, 0];
+  for (let i = a + 1; i < b; i++) if (isOn(level, i)) return i;
+  return level.locs.findIndex((_, i) => isOn(level, i));
+}
 function mark(names, except, line) {
   pickedNames = new Set(names);
   // A kernel has the names of its first launch; when it is launched for these, all of it is meant.
@@ -405,7 +411,7 @@ function mark(names, except, line) {
   $("picked").textContent = names.length ? "marked: " + names.join(", ") : "click a line: what comes from the same node is marked at every level";
   panes.forEach(({ level, pane, render }, n) => {
     if (n !== except) {
-      const i = level.name === "isa" && line != null && line >= 0 ? line : level.locs.findIndex((_, i) => isOn(level, i));
+      const i = level.name === "isa" && line != null && line >= 0 ? line : firstOn(level);
       if (i >= 0) pane.scrollTop = Math.max(0, (i - 4) * LINE);
     }
     render();

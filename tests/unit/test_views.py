@@ -281,7 +281,7 @@ def test_lines_know_their_nodes():
     )
     assert data["lines"][1] == "  npu_isa.wait_flag [V, MTE3, 0]" and "loc(" not in "".join(data["lines"])
     names = [data["names"][number] for number in data["locs"]]
-    assert names == ["k", "a+b", "c+d", "k", "c+d", "k"]
+    assert names == ["k", "a+b", "c+d", "c+d", "c+d", "k"]
     assert data["kernels"] == [("k", 0, 6)]
 
 

@@ -227,14 +227,19 @@ class LaunchWork:
 
 @dataclass(frozen=True)
 class NetworkBounds:
-    """B1, B2, B3: with less and less said about how the kernels follow each other."""
+    """B1, B2, B3: with less and less said about how the kernels follow each other, so B2 >= B3."""
 
     serial: int
     """B1, proven for launches one after the other: the sum of their bounds."""
     prefetched: int
-    """B2: the cube of each launch, or its weights, loaded ahead as far as L1 reaches; activations are free."""
+    """B2: what the busiest pipe of each launch computes, or its weights, loaded ahead as far as L1 reaches; activations
+    are free."""
     overlapped: int
     """B3: the busiest pipe of the network, weights once."""
+
+
+COMPUTING = ("M", "MTE1", "V", "FIX")
+"""The pipes that do not reach GM for activations, but FIX on machines where it stores."""
 
 
 def network_bounds(launches: Sequence[LaunchWork], target: Target) -> NetworkBounds:
@@ -242,12 +247,12 @@ def network_bounds(launches: Sequence[LaunchWork], target: Target) -> NetworkBou
     rate = target.rates["gm_l1"]
     carry, most, prefetched = 0.0, target.l1 / rate, 0.0
     for launch in launches:
-        cube, weights = launch.bound.pipes.get("M", 0), launch.weights / rate
-        cycles = max(cube, weights - carry)
-        # What the cube leaves of the bandwidth loads weights of later launches.
+        weights = launch.weights / rate
+        cycles = max(weights - carry, *(launch.bound.pipes.get(p, 0) for p in COMPUTING))
+        # What that leaves of the bandwidth loads weights of later launches.
         carry = min(most, carry + cycles - weights)
         prefetched += cycles
-    pipes = {p: sum(x.bound.pipes.get(p, 0) for x in launches) for p in ("M", "MTE1", "V", "FIX")}
+    pipes = {p: sum(x.bound.pipes.get(p, 0) for x in launches) for p in COMPUTING}
     weights = sum(launch.weights for launch in launches) / rate
     return NetworkBounds(
         sum(launch.bound.cycles for launch in launches),

@@ -10,6 +10,8 @@ import os
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from npu_mlir.analysis.bound import (
     Bound,
@@ -103,3 +105,15 @@ def test_networks_by_hand():
     assert bounds.overlapped == 2100
     late = network_bounds([second, first], ASCEND)
     assert late.prefetched == 1024 + 2000
+    # The vector unit counts like the cube.
+    assert network_bounds([LaunchWork(Bound(900, {"V": 700, "M": 50}), 0)], ASCEND).prefetched == 700
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 3000)] * 4, st.integers(0, 1 << 20)), min_size=1))
+def test_bounds_of_networks_are_in_order(launches: list[tuple[int, ...]]):
+    works: list[LaunchWork] = []
+    for m, v, mte1, extra, weights in launches:
+        cycles = max(m, v, mte1, -(-weights // 64)) + extra
+        works.append(LaunchWork(Bound(cycles, {"M": m, "V": v, "MTE1": mte1}), weights))
+    bounds = network_bounds(works, ASCEND)
+    assert bounds.serial >= bounds.prefetched >= bounds.overlapped

@@ -2,8 +2,9 @@
 
 A kernel is one loop nest: operations whose loop dims unite into classes (see `analysis.dims`), at most one of them a
 contraction for the cube unit, which has no producer in the kernel. Pads and slices in front of an operation become
-part of the load of the operand. Equal kernels are made once and launched several times. Operations that read a tensor
-at places that depend on data (`tensor.extract` in the body) become a `tile.host`: the host executes them.
+part of the load of the operand (see `load_maps`). Equal kernels are made once and launched several times. What is left
+becomes a `tile.host`, which the host executes: operations that read a tensor at places that depend on data
+(`tensor.extract` in the body), pads and slices that something other than a load reads.
 
 Before:
 
@@ -55,7 +56,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 
-from npu_mlir.analysis.affine_maps import Linear, affine_expression
+from npu_mlir.analysis.affine_maps import Linear
 from npu_mlir.analysis.dims import Classes, Compute, Kind, contraction_roles, dim_classes
 from npu_mlir.analysis.grouping import form_groups
 from npu_mlir.analysis.tiling import round_up
@@ -75,6 +76,7 @@ from npu_mlir.passes.tile.compute import (
     root_of,
     target_of,
 )
+from npu_mlir.passes.tile.load_maps import fold_into_load
 from npu_mlir.targets.target import Target
 
 Tensor = TensorType[Attribute]
@@ -96,20 +98,17 @@ def _form(function: FuncOp, module: ModuleOp, target: Target, kernels: dict[str,
     # What nothing reads would become a kernel without results.
     erase_dead_ops(function)
     block = function.body.block
-    generics = [o for o in block.ops if isinstance(o, linalg.GenericOp) and not is_indirect(o)]
-    if not generics:
-        return
     _check_host_ops(block)
-    computes = [describe(g) for g in generics]
+    computes = [describe(op) for op in block.ops if isinstance(op, linalg.GenericOp) and not is_indirect(op)]
     groups = form_groups(computes, _dependencies(block), lambda g: is_legal(g, target))
     for group in groups:
         _outline(group, block, module, kernels)
-    for op in [o for o in block.ops if isinstance(o, linalg.GenericOp) and is_indirect(o)]:
-        _leave_to_host(op)
     for op in reversed(list(block.ops)):
-        if isinstance(op, _ABSORBED) and not any(r.uses.get_length() for r in op.results):
+        if isinstance(op, (*_ABSORBED, *_VIEWS)) and not any(r.uses.get_length() for r in op.results):
             op.detach()
             op.erase()
+    for op in [o for o in block.ops if isinstance(o, _COMPUTING)]:
+        _leave_to_host(op)
     _sort_topologically(block)
 
 
@@ -122,6 +121,9 @@ _ABSORBED = (
     arith.ConstantOp,
 )
 """Operations that move into kernels."""
+
+_COMPUTING = (linalg.GenericOp, linalg.FillOp, tensor.PadOp, tensor.ExtractSliceOp)
+"""Of these, those that make a tensor: what is left of them is work for the host."""
 
 _VIEWS = (tensor.CollapseShapeOp, tensor.ExpandShapeOp)
 """Operations that stay on the host: the same bytes under another shape."""
@@ -270,7 +272,7 @@ class _Builder:
     def operand(self, value: SSAValue) -> SSAValue:
         """The copy of a value in the kernel: a load of an argument if nothing in the kernel makes it."""
         if value not in self.values:
-            source, map_, pad = _fold_into_load(value)
+            source, map_, pad = fold_into_load(value)
             load = tile.LoadOp(self.argument(source), [], map_, value.type, None, pad)
             self.block.add_op(load)
             self.values[value] = load.results[0]
@@ -317,47 +319,6 @@ def _sink_constants(op: linalg.GenericOp) -> None:
                 copies[owner] = owner.clone()
                 block.insert_op_before(copies[owner], cast("Operation", block.first_op))
             inner.operands[i] = copies[owner].results[0]
-
-
-def _fold_into_load(value: SSAValue) -> tuple[SSAValue, AffineMap, Attribute | None]:
-    """Follow pads and slices to the value they read: (value, map from tile dims to its coordinates, padding)."""
-    rank = len(cast("Tensor", value.type).get_shape())
-    scale, shift = [1] * rank, [0] * rank
-    pad: Attribute | None = None
-    while isinstance(op := value.owner, tensor.PadOp | tensor.ExtractSliceOp):
-        if isinstance(op, tensor.PadOp):
-            constant = _pad_value(op)
-            if constant is None or pad is not None:
-                break
-            pad = constant
-            shift = [s - low for s, low in zip(shift, op.static_low.iter_values(), strict=True)]
-        else:
-            if (
-                pad is not None
-                or len(cast("Tensor", op.source.type).get_shape()) != rank
-                or op.offsets
-                or op.sizes
-                or op.strides
-            ):
-                break
-            strides, offsets = list(op.static_strides.iter_values()), list(op.static_offsets.iter_values())
-            shift = [o + st * s for o, st, s in zip(offsets, strides, shift, strict=True)]
-            scale = [st * s for st, s in zip(strides, scale, strict=True)]
-        value = op.operands[0]
-    if isinstance(op := value.owner, tensor.PadOp | tensor.ExtractSliceOp):
-        raise UserError(f"'{op.name}' behind another pad or slice cannot become part of a load", loc=op)
-    exprs = [
-        affine_expression(Linear(tuple(scale[d] * (i == d) for i in range(rank)), shift[d]))
-        for d in range(rank)
-    ]
-    return value, AffineMap(rank, 0, tuple(exprs)), pad
-
-
-def _pad_value(op: tensor.PadOp) -> Attribute | None:
-    last = op.region.block.last_op
-    assert last is not None
-    source = last.operands[0].owner
-    return source.value if isinstance(source, arith.ConstantOp) else None
 
 
 def _outline(group: Sequence[Compute], host: Block, module: ModuleOp, kernels: dict[str, str]) -> None:
@@ -434,7 +395,7 @@ def _location(generics: Sequence[Operation]) -> str:
     return "+".join(list(names)[:3])
 
 
-def _leave_to_host(op: linalg.GenericOp) -> None:
+def _leave_to_host(op: Operation) -> None:
     """Wrap an operation in a `tile.host`, with the empty tensors that only give its results their shape."""
     block = cast("Block", op.parent)
     inside = Block()
@@ -445,8 +406,8 @@ def _leave_to_host(op: linalg.GenericOp) -> None:
     block.insert_op_before(call, op)
     for old, new in zip(op.results, call.results, strict=True):
         old.replace_all_uses_with(new)
-    inits = [v.owner for v in op.outputs if isinstance(v.owner, tensor.EmptyOp) and v.has_one_use()]
-    for part in (*inits, op):
+    empty = [v.owner for v in op.operands if isinstance(v.owner, tensor.EmptyOp) and v.has_one_use()]
+    for part in (*empty, op):
         part.detach()
         inside.add_op(part)
     with located(op):

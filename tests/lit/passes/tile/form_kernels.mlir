@@ -263,3 +263,56 @@ func.func @gather(%x: tensor<8xf32>, %i: tensor<4xi32>) -> tensor<4xf32> {
   } -> tensor<4xf32>
   func.return %y : tensor<4xf32>
 }
+
+// -----
+
+// Dims of size 1 that are dropped or added between a pad or slice and its load are no obstacle.
+// CHECK-LABEL: func.func @units(
+// CHECK-NEXT:    %{{.*}} = tile.launch @k0(%x, %z)
+// CHECK-NEXT:    func.return
+// CHECK:       tile.kernel
+// CHECK:         tile.load %{{.*}}[] map affine_map<(d0) -> (0, (d0 + -1))> pad 0.000000e+00 : f32 : memref<1x8xf32, #tile.space<gm>> -> tensor<10xf32>
+// CHECK:         tile.load %{{.*}}[] map affine_map<(d0) -> (2, 0, (d0 * 2))> : memref<3x1x20xf32, #tile.space<gm>> -> tensor<10xf32>
+func.func @units(%x: tensor<1x8xf32>, %z: tensor<3x1x20xf32>) -> tensor<10xf32> {
+  %zero = arith.constant 0.0 : f32
+  %p = tensor.pad %x low[0, 1] high[0, 1] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %zero : f32
+  } : tensor<1x8xf32> to tensor<1x10xf32>
+  %v = tensor.collapse_shape %p [[0, 1]] : tensor<1x10xf32> into tensor<10xf32>
+  %q = tensor.extract_slice %z[2, 0, 0] [1, 1, 10] [1, 1, 2] : tensor<3x1x20xf32> to tensor<1x1x10xf32>
+  %w = tensor.expand_shape %q [[0, 1], [2], [3]] output_shape [1, 1, 1, 10] : tensor<1x1x10xf32> into tensor<1x1x1x10xf32>
+  %u = tensor.collapse_shape %w [[0, 1, 2, 3]] : tensor<1x1x1x10xf32> into tensor<10xf32>
+  %e = tensor.empty() : tensor<10xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+                       iterator_types = ["parallel"]}
+      ins(%v, %u : tensor<10xf32>, tensor<10xf32>) outs(%e : tensor<10xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<10xf32>
+  func.return %y : tensor<10xf32>
+}
+
+// -----
+
+// A reshape that does more hides the slice: the host makes it. (linalg-normalize would have made a generic of it.)
+// CHECK-LABEL: func.func @hidden(
+// CHECK-NEXT:    %[[S:.*]] = tile.host -> tensor<2x4xf32> {
+// CHECK-NEXT:      tensor.extract_slice %x[1, 0] [2, 4] [1, 1]
+// CHECK-NEXT:      tile.yield
+// CHECK-NEXT:    }
+// CHECK-NEXT:    %[[V:.*]] = tensor.collapse_shape %[[S]]
+// CHECK-NEXT:    tile.launch @k0(%[[V]])
+func.func @hidden(%x: tensor<3x4xf32>) -> tensor<8xf32> {
+  %s = tensor.extract_slice %x[1, 0] [2, 4] [1, 1] : tensor<3x4xf32> to tensor<2x4xf32>
+  %v = tensor.collapse_shape %s [[0, 1]] : tensor<2x4xf32> into tensor<8xf32>
+  %e = tensor.empty() : tensor<8xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%v : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %n = arith.negf %a : f32
+    linalg.yield %n : f32
+  } -> tensor<8xf32>
+  func.return %y : tensor<8xf32>
+}

@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-mlir lint format docs snapshots mutants bench clean
+.PHONY: demo test test-mlir lint format docs snapshots mutants mutants-isa bench clean
 
 # Made once, and again when the dependencies change.
 .venv: pyproject.toml
@@ -46,6 +46,10 @@ snapshots: .venv
 # Half an hour for 300 mutants; MUTANTS='--count 0' for all, '--count 50 --module sync' for less.
 mutants: .venv
 	PYTHONPATH=tests/planted:tests/unit $(BIN)/python tests/mutation/run.py $(MUTANTS)
+
+# Of compiled programs, not of the compiler: a minute. MUTANTS='--case softmax' for less.
+mutants-isa: .venv
+	PYTHONPATH=tests/mutation $(BIN)/python tests/mutation/isa_run.py --report docs/mutation-isa.md $(MUTANTS)
 
 docs: .venv
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -114,7 +114,11 @@ def _is_before(first: Operation, second: Operation) -> bool:
 def outside(use: Use, address: int, start: int) -> SimulationError:
     """An access that leaves its slot, which begins at the byte `start`."""
     offset, end, size = address - start, use.extent.end, use.buffer.bytes.value.data
-    fix = f"an offset from 0 to {size - end}" if end <= size else f"a buffer of {end} bytes"
+    fix = (
+        f"an address from 0 to {size - end} bytes behind the slot's start"
+        if end <= size
+        else f"slots of {end} bytes"
+    )
     return SimulationError(
         f"{use.op.PIPE} {'writes' if use.write else 'reads'} bytes {offset} to {offset + end} of a buffer whose "
         f"slots have {size}: {describe(use.op)}",

@@ -15,9 +15,12 @@ All is independent of data and time. GM operands are in `gm_hazards`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import repeat
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -89,6 +92,31 @@ class Operand:
     accesses: dict[int, Access]
 
 
+@dataclass(slots=True)
+class Execution:
+    """An instruction with the addresses of one of its executions."""
+
+    accesses: list[Access]
+    conflicts: list[Access]
+    """Of all its accesses."""
+    known: int
+    """How many accesses were known when the conflicts were found."""
+    clean: int = -1
+    """The version of all slots for which everything that it reads was seen to be written."""
+
+
+@dataclass
+class Flags:
+    """The flags between two pipes, by event."""
+
+    pending: dict[int, tuple[list[int], npu_isa.SetFlagOp]] = field(
+        default_factory=dict[int, tuple[list[int], npu_isa.SetFlagOp]]
+    )
+    """The clock of the pipe that set it, then."""
+    consumed: dict[int, tuple[int, Operation]] = field(default_factory=dict[int, tuple[int, Operation]])
+    """The entry of the last wait."""
+
+
 class Hazards:
     """The checks of one run of a kernel."""
 
@@ -96,10 +124,14 @@ class Hazards:
         self.target = target
         self.clocks = [[0] * len(EXECUTING) for _ in EXECUTING]
         self.issued = [0] * len(EXECUTING)
-        self.pending: dict[tuple[int, int, int], tuple[list[int], npu_isa.SetFlagOp]] = {}
-        self.consumed: dict[tuple[int, int, int], tuple[int, Operation]] = {}
+        self.flags = defaultdict[tuple[int, int], Flags](Flags)
+        """By the pipes that set them and wait for them."""
         self.seen: dict[tuple[Space, int], list[Access]] = {}
         """The accesses that touch each bucket of each memory."""
+        self.known = 0
+        """How many accesses there are."""
+        self.version = 0
+        """How often poison was written to some slot."""
         self.slots: dict[tuple[npu_isa.BufferOp, int], Slot] = {}
         self.gm = GmMemory(kernel, self.clocks, target)
 
@@ -111,44 +143,71 @@ class Hazards:
         operands = self._operands(op, accesses, bases)
         pipe = NUMBER[op.PIPE]
         clock, issued = self.clocks[pipe], self.issued
-        reads = [o for o in operands if not o.write]
-        writes = [o for o in operands if o.write]
         gm = self.gm.instruction(op, accesses)
-        optional = _optional_read(op)
+        fill = self._fill(op, operands)
+        pick = itemgetter(*[o.address for o in operands]) if operands else lambda args: ()
+        executions: dict[Any, Execution] = {}
 
         def check(*args: int) -> None:
             number = issued[pipe] = issued[pipe] + 1
-            poisoned = False
-            for operand in reads:
-                access = operand.accesses.get(args[operand.address])
-                if access is None:
-                    access = self._first(operand, args)
-                for other in access.conflicts:
-                    if other.last > clock[other.pipe]:
-                        raise hazard_messages.race(other, access, self.target)
+            addresses = pick(args)
+            execution = executions.get(addresses)
+            if execution is None or execution.known != self.known:
+                execution = executions[addresses] = self._execution(operands, args)
+            for other in execution.conflicts:
+                if other.last > clock[other.pipe]:
+                    raise self._race(execution, other)
+            for access in execution.accesses:
                 access.last = number
-                if access.clean != access.slot.version:
-                    if access.bytes.all():
-                        access.clean = access.slot.version
-                    elif optional is None or operand is not reads[-1] or not args[optional]:
-                        poisoned = True
-            for operand in writes:
-                access = operand.accesses.get(args[operand.address])
-                if access is None:
-                    access = self._first(operand, args)
-                for other in access.conflicts:
-                    if other.last > clock[other.pipe]:
-                        raise hazard_messages.race(other, access, self.target)
-                access.last = number
-                if access.clean != access.slot.version and not poisoned:
-                    access.bytes[...] = True
-                    access.clean = access.slot.version
-            if poisoned:
-                self._poison(op, reads, writes, args)
+            if execution.clean != self.version:
+                fill(execution, args)
             if gm is not None:
                 gm(number, args)
 
         return check
+
+    def _fill(
+        self, op: npu_isa.Instruction, operands: Sequence[Operand]
+    ) -> Callable[[Execution, Sequence[int]], None]:
+        """Take what an execution writes for written, if what it reads is."""
+        reads = [o for o in operands if not o.write]
+        writes = [o for o in operands if o.write]
+        optional = _optional_read(op)
+
+        def fill(execution: Execution, args: Sequence[int]) -> None:
+            clean, poisoned = True, False
+            for operand in reads:
+                access = operand.accesses[args[operand.address]]
+                if access.clean == access.slot.version:
+                    continue
+                if access.bytes.all():
+                    access.clean = access.slot.version
+                elif optional is not None and operand is reads[-1] and args[optional]:
+                    clean = False
+                else:
+                    poisoned = True
+            if poisoned:
+                self._poison(op, reads, writes, args)
+                return
+            for operand in writes:
+                access = operand.accesses[args[operand.address]]
+                if access.clean != access.slot.version:
+                    access.bytes[...] = True
+                    access.clean = access.slot.version
+            if clean:
+                execution.clean = self.version
+
+        return fill
+
+    def _execution(self, operands: Sequence[Operand], args: Sequence[int]) -> Execution:
+        """What an execution at these addresses touches, and what that conflicts with."""
+        accesses = [o.accesses.get(args[o.address]) or self._first(o, args) for o in operands]
+        conflicts = [other for access in accesses for other in access.conflicts]
+        return Execution(accesses, conflicts, self.known)
+
+    def _race(self, execution: Execution, other: Access) -> SimulationError:
+        access = next(access for access in execution.accesses if other in access.conflicts)
+        return hazard_messages.race(other, access, self.target)
 
     def _operands(
         self, op: npu_isa.Instruction, accesses: Sequence[npu_isa.Access], bases: Sequence[SSAValue | None]
@@ -182,6 +241,7 @@ class Hazards:
             slot = self.slots[operand.buffer, base] = Slot(base, size)
         access = Access(operand, address, slot)
         operand.accesses[address] = access
+        self.known += 1
         space = operand.buffer.result.type.space.data
         size = max(1, self.target.capacity(space) // BUCKETS)
         near: dict[int, Access] = {}
@@ -212,6 +272,7 @@ class Hazards:
         target = writes[0].accesses[args[writes[0].address]]
         if not spread(blocks[-1], blocks[:-1]):
             target.slot.version += 1
+            self.version += 1
 
     def _unwritten(self, operand: Operand, args: Sequence[int]) -> SimulationError:
         access = operand.accesses[args[operand.address]]
@@ -225,43 +286,41 @@ class Hazards:
     def set_flag(self, op: npu_isa.SetFlagOp) -> Check:
         """What to call with the event id."""
         src, dst = (NUMBER[pipe] for pipe in op.pipes)
-
-        limit = self.target.event_ids
+        flags, limit = self.flags[src, dst], self.target.event_ids
+        clock, issued = self.clocks[src], self.issued
 
         def check(event: int) -> None:
             if event >= limit:
                 raise hazard_messages.unknown_event(op, event, self.target)
-            key = (src, dst, event)
-            if key in self.pending:
-                raise hazard_messages.set_while_pending(op, event, self.pending[key][1])
-            consumed = self.consumed.get(key)
-            if consumed is not None and consumed[0] > self.clocks[src][dst]:
+            if event in flags.pending:
+                raise hazard_messages.set_while_pending(op, event, flags.pending[event][1])
+            consumed = flags.consumed.get(event)
+            if consumed is not None and consumed[0] > clock[dst]:
                 raise hazard_messages.set_too_early(op, event, consumed[1], self.target)
-            clock = list(self.clocks[src])
-            clock[src] = self.issued[src]
-            self.pending[key] = (clock, op)
+            at_set = clock.copy()
+            at_set[src] = issued[src]
+            flags.pending[event] = (at_set, op)
 
         return check
 
     def wait_flag(self, op: npu_isa.WaitFlagOp) -> Check:
         """What to call with the event id."""
         src, dst = (NUMBER[pipe] for pipe in op.pipes)
-        clock = self.clocks[dst]
-
-        limit = self.target.event_ids
+        flags, limit = self.flags[src, dst], self.target.event_ids
+        clock, issued = self.clocks[dst], self.issued
 
         def check(event: int) -> None:
             if event >= limit:
                 raise hazard_messages.unknown_event(op, event, self.target)
-            pending = self.pending.pop((src, dst, event), None)
+            pending = flags.pending.pop(event, None)
             if pending is None:
-                _, last = self.consumed.get((src, dst, event), (0, None))
+                _, last = flags.consumed.get(event, (0, None))
                 raise hazard_messages.wait_without_set(op, event, last)
             for i, known in enumerate(pending[0]):
                 if known > clock[i]:
                     clock[i] = known
-            self.issued[dst] += 1
-            self.consumed[src, dst, event] = (self.issued[dst], op)
+            issued[dst] += 1
+            flags.consumed[event] = (issued[dst], op)
 
         return check
 
@@ -272,8 +331,9 @@ class Hazards:
 
     def end(self, complete: bool = True) -> None:
         """The kernel is over: no flag may be pending; if it is `complete`, every element of the results is written."""
-        for (_, _, event), (_, op) in self.pending.items():
-            raise hazard_messages.left_pending(op, event)
+        for flags in self.flags.values():
+            for event, (_, op) in flags.pending.items():
+                raise hazard_messages.left_pending(op, event)
         if complete:
             self.gm.end()
         # No cycles are left behind: bitmaps are large, and go at once.

@@ -39,6 +39,11 @@ MODELS = {
         "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx",
         "Apache-2.0",
     ),
+    "ppocr-rec": Source(
+        "rapidocr-onnxruntime==1.4.4",
+        "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx",
+        "Apache-2.0",
+    ),
 }
 
 

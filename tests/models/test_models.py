@@ -56,6 +56,19 @@ def test_split_cores(name: str, precision: str):
         assert zoo.excess(found, reference, **TOLERANCES[precision]) <= 1
 
 
+@pytest.mark.parametrize("precision", TOLERANCES)
+def test_attention(precision: str):
+    """A network with attention becomes kernels to the last operation."""
+    model = zoo.RECOGNIZER
+    program = npu_mlir.compile(model.path, precision=precision, **model.options)
+    assert program.level == "isa"
+    assert not any(op.name == "tile.host" for op in program.module.walk())
+    inputs = model.inputs(seed=1)
+    expected = zoo.reference(onnx.load(model.path), inputs)
+    for found, reference in zip(program.run(inputs).values(), expected, strict=True):
+        assert zoo.excess(found, reference, **TOLERANCES[precision]) <= 1
+
+
 @pytest.mark.parametrize("name", ["rnet", "magika", "ppocr-cls"])
 def test_every_level_in_half_precision(name: str):
     model = zoo.MODELS[name]

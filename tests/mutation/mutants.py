@@ -85,6 +85,22 @@ def mutants_of(module: str, source: str) -> Iterator[Mutant]:
             yield Mutant(module, function, line, text, what, source, number, choice, spans[node])
 
 
+def functions_of(source: str) -> dict[str, tuple[int, str]]:
+    """The first line and the text of each function that is not inside of another."""
+    found: dict[str, tuple[int, str]] = {}
+
+    def visit(body: list[ast.stmt], prefix: str) -> None:
+        for statement in body:
+            if isinstance(statement, ast.ClassDef):
+                visit(statement.body, f"{prefix}{statement.name}.")
+            elif isinstance(statement, ast.FunctionDef):
+                text = ast.get_source_segment(source, statement) or ""
+                found[prefix + statement.name] = (statement.lineno, text)
+
+    visit(ast.parse(source).body, "")
+    return found
+
+
 def _spans(tree: ast.Module) -> dict[ast.AST, range]:
     """For each node, the lines of the innermost statement around it, without those of the statement's body."""
     spans: dict[ast.AST, range] = {}

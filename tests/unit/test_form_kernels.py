@@ -214,6 +214,7 @@ def host_ops(module: ModuleOp) -> list[str]:
     return [op.name for op in function.body.block.ops]
 
 
+T = "tensor<4x6xf32>"
 VIEW = "tensor.collapse_shape {} [[0, 1]] : tensor<4x6xf32> into tensor<24xf32>"
 
 
@@ -249,6 +250,19 @@ def test_equal_kernels_are_made_once():
         module = formed(body, "%b", "tensor<4x6xf32>")
         assert sum(isinstance(op, tile.KernelOp) for op in module.ops) == count
         assert host_ops(module).count("tile.launch") == 2
+
+
+def test_every_function_is_formed():
+    body = elementwise("a", "x", "math.exp")
+    functions = [
+        f"func.func @{name}(%x: {T}) -> {T} {{{body}\n func.return %a : {T}\n}}" for name in ("f", "g")
+    ]
+    text = "\n".join([f"func.func private @declared({T}) -> {T}", *functions])
+    module = parse_module(make_context(), text, "host.mlir")
+    FormKernels().apply(make_context(), module)
+    verify(module)
+    assert sum(isinstance(op, tile.LaunchOp) for op in module.walk()) == 2
+    assert sum(isinstance(op, tile.KernelOp) for op in module.ops) == 1
 
 
 def test_what_nothing_reads_is_not_launched():

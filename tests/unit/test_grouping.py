@@ -100,6 +100,14 @@ def test_all_producers_at_once():
     assert groups_of((ops, needed), legal) == [["x"], ["sum", "squares", "y"]]
 
 
+def test_the_latest_producer_comes_first():
+    """Where one producer only may be joined, it is the one that was made last."""
+    for operands in (["a", "b"], ["b", "a"]):
+        ops = [compute("a", []), compute("b", []), compute("c", operands)]
+        needed: Graph = {"a": [], "b": [], "c": list(operands)}
+        assert groups_of((ops, needed), lambda group: len(group) <= 2) == [["a"], ["b", "c"]]
+
+
 def test_a_path_through_a_view_keeps_groups_apart():
     """`c` reads `a` directly, and reshaped: one kernel cannot do both."""
     ops = [compute("a", []), compute("c", ["a", "view"])]

@@ -109,6 +109,8 @@ def rewritten(text: str) -> list[linalg.GenericOp]:
             id="other operands",
         ),
         pytest.param(program(sizes=(1, 4)), 2, id="one row"),
+        pytest.param(program(sizes=(8, 2), bias="tensor<2xf32>"), 2, id="two columns"),
+        pytest.param(program(sizes=(2, 2), bias="tensor<2xf32>"), 2, id="two rows and columns"),
         # The operands are exchanged, so that the column is a row.
         pytest.param(program(sizes=(4, 1), bias_map="(m)"), 2, id="one column"),
         pytest.param(

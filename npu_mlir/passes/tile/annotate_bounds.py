@@ -131,13 +131,13 @@ def _slabs(kernel: Kernel, target: Target) -> list[tuple[int, int]]:
     element = element_bytes(cast("Tensor", cast("linalg.GenericOp", compute.key).inputs[0].type).element_type)
     left = compute.maps[int(roles.swapped)]
     slabs: list[tuple[int, int]] = []
-    for i in range(14):
-        sizes = dict(
-            zip(roles.m, fill([compute.extents[d] for d in roles.m], target.cube_m * 2**i), strict=True)
-        )
+    rows = target.cube_m
+    while not slabs or slabs[-1][0] > 1:
+        sizes = dict(zip(roles.m, fill([compute.extents[d] for d in roles.m], rows), strict=True))
         box = [sizes.get(d, 1 if d in roles.batch else extent) for d, extent in enumerate(compute.extents)]
         count = prod(ceil_div(compute.extents[d], size) for d, size in sizes.items())
         slabs.append((count, panel_bytes(left, box, element)))
+        rows *= 2
     return slabs
 
 
@@ -247,8 +247,7 @@ class _Supports:
     def count(self, op: Operation) -> int:
         """How many results of `op` have to be computed; 0 for what depends on constants alone."""
         own = frozenset[int]().union(*(self.args.get(v, frozenset()) for v in op.operands))
-        for value in op.results:
-            self.args[value] = own
+        self.args[op.results[0]] = own
         if not own:
             return 0
         extents, reduction = self.compute.extents, self.compute.reduction

@@ -106,7 +106,7 @@ class _Bufferizer:
         """Remove the operations on tensors, once all have been replaced."""
         for op in reversed(self.dead):
             op.detach()
-            op.erase(safe_erase=False)
+            op.erase()
         for body in self.bodies:
             for arg in list(body.args[1:]):
                 body.erase_arg(arg)

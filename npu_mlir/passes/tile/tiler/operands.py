@@ -64,7 +64,7 @@ class OperandTiler(LoopNest, ABC):
         local = [
             Linear(
                 e.coefficients,
-                sum(-c * (self.size(of[d]) - 1) for d, c in enumerate(e.coefficients) if c < 0),
+                sum(max(-c * (self.size(of[d]) - 1), 0) for d, c in enumerate(e.coefficients)),
             )
             for e in dense
         ]
@@ -79,8 +79,9 @@ class OperandTiler(LoopNest, ABC):
         """(extent, constant part of the start) of the coordinates that `expr` takes over the current tile."""
         extent, start = 1, expr.constant
         for d, c in enumerate(expr.coefficients):
-            extent += abs(c) * (self.size(of[d]) - 1) if c else 0
-            start += c * (self.size(of[d]) - 1) if c < 0 else 0
+            last = c * (self.size(of[d]) - 1)
+            extent += abs(last)
+            start += min(last, 0)
         return extent, start
 
     def _load(self, load: tile.LoadOp, exprs: Sequence[Linear], of: Sequence[int], space: Space) -> SSAValue:

@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects import scf
@@ -15,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from isa_programs import gemm, parse
 from npu_mlir.dialects import tile
 from npu_mlir.simulator import blocks, simulate
+from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.simulator.periods import loop_periods
 from npu_mlir.targets.target import get_target
 
@@ -127,6 +129,42 @@ def test_time_in_place_and_skipping_change_nothing(body: str, depth: int, flag: 
         (skipped,) = simulate(module, values=False, check=False, target=target, explain=True).kernels
     assert replace(seen, attribution=None) == plain.kernels[0]
     assert skipped == seen
+
+
+def timed_in_place(body: str, budget: int = 1000) -> None:
+    with patch.object(blocks, "INLINED_FROM", 0):
+        simulate(program(body), values=False, check=False, budget=budget, extrapolate=False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "npu_isa.wait_flag [MTE2, V, 1]",
+        # Set once, waited for twice: without control flow between, across it, and with ids that are computed.
+        "npu_isa.set_flag [MTE2, V, 1]\nnpu_isa.wait_flag [MTE2, V, 1]\nnpu_isa.wait_flag [MTE2, V, 1]",
+        "npu_isa.set_flag [MTE2, V, 1]\nscf.for %i = %c0 to %c199 step %c1 {\nnpu_isa.wait_flag [MTE2, V, 1]\n}",
+        """npu_isa.set_flag [MTE2, V, 0]
+        scf.for %i = %c0 to %c199 step %c1 {
+          npu_isa.set_flag [MTE2, V, 0 + %i mod 2]
+          npu_isa.wait_flag [MTE2, V, 0]
+          npu_isa.wait_flag [MTE2, V, 1]
+        }""",
+    ],
+)
+def test_a_wait_that_nothing_ends_is_found_in_place(body: str):
+    with pytest.raises(SimulationError, match=r"V waits for flag 1 of MTE2"):
+        timed_in_place(body)
+
+
+def test_the_budget_counts_unrolled_loops():
+    inner = (
+        "scf.for %j = %c0 to %c4 step %c1 {\nnpu_isa.set_flag [MTE2, V, 0]\nnpu_isa.wait_flag [MTE2, V, 0]\n}"
+    )
+    # 100 iterations of 1 + 4 * 3 steps.
+    body = f"scf.for %i = %c0 to %c100 step %c1 {{\n{inner}\n}}"
+    timed_in_place(body, budget=1300)
+    with pytest.raises(SimulationError, match="more than 1299 steps"):
+        timed_in_place(body, budget=1299)
 
 
 def periods(body: str) -> list[int | None]:

@@ -18,7 +18,7 @@
 // SEED:       note: the inputs are sample 0 of seed 3
 // LOWER:      error: pass 'convert-graph-to-linalg' changed result 0 of '@main' at
 // HAZARD:     error: pass 'npu-isa-insert-sync' changed '@main': it has a hazard now: race between
-// HAZARD:     note: missing: set_flag
+// HAZARD:     note: fix: npu_isa.set_flag
 func.func @main(%x: tensor<5x7xf32>) -> tensor<5x7xf32> {
   %0 = graph.clip %x min -1.0 max 1.0 : (tensor<5x7xf32>) -> tensor<5x7xf32>
   %1 = graph.clip %x min -0.5 max 0.5 : (tensor<5x7xf32>) -> tensor<5x7xf32>

@@ -55,13 +55,13 @@ def _without_calls(op: Operation) -> Iterator[Operation]:
                     yield from _without_calls(nested)
 
 
-_VIEWS = ("tensor.collapse_shape", "tensor.expand_shape", "tensor.empty")
-"""What the host does itself with tensors: the same bytes under another shape."""
+_ON_HOST = ("tensor.collapse_shape", "tensor.expand_shape", "tensor.empty", "tensor.from_elements")
+"""What the host does itself with tensors: the same bytes under another shape, and scalars as tensors."""
 
 
 def _computes_tensor(op: Operation, dialect: str) -> bool:
     """Whether an op of tensor, arith or math makes a new tensor, for which there has to be a kernel."""
-    if dialect not in ("tensor", "arith", "math") or op.name in ("arith.constant", *_VIEWS):
+    if dialect not in ("tensor", "arith", "math") or op.name in ("arith.constant", *_ON_HOST):
         return False
     return any(isinstance(result.type, TensorType) for result in op.results)
 

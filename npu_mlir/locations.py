@@ -80,7 +80,7 @@ def _named(name: StringAttr, location: LocationAttr) -> LocationAttr:
 
 def fused(*ops: Operation) -> LocationAttr:
     """The location of an op that stands for several."""
-    parts = list(dict.fromkeys(loc for op in ops if (loc := origin(op)) is not UNKNOWN_LOC))
+    parts = list(dict.fromkeys(loc for op in ops if not isinstance(loc := origin(op), UnknownLoc)))
     if len(parts) < 2:
         return parts[0] if parts else UNKNOWN_LOC
     return FusedLoc(ArrayAttr[Attribute](parts), NoneAttr())
@@ -111,7 +111,7 @@ class _Located:
 
     def __enter__(self) -> None:
         self._outer = core._unknown_loc  # pyright: ignore[reportPrivateUsage]
-        if self._location is not UNKNOWN_LOC:
+        if not isinstance(self._location, UnknownLoc):
             core._unknown_loc = self._default  # pyright: ignore[reportPrivateUsage]
 
     def __exit__(self, *_: object) -> None:
@@ -133,7 +133,7 @@ def hand_down(op: Operation) -> None:
     """Tell what is in an op which node it comes from, before they part."""
     name, location = op.attributes.get(PROVENANCE), origin(op)
     for inner in op.walk():
-        if inner.location is UNKNOWN_LOC:
+        if isinstance(inner.location, UnknownLoc):
             inner.location = location
         elif inner is not op and isinstance(name, StringAttr) and not _names(inner.location):
             inner.location = _named(name, inner.location)
@@ -141,10 +141,10 @@ def hand_down(op: Operation) -> None:
 
 def fill_locations(op: Operation, location: LocationAttr) -> None:
     """Give an op, and all in it, a location where it has none."""
-    if location is UNKNOWN_LOC:
+    if isinstance(location, UnknownLoc):
         return
     for inner in op.walk():
-        if inner.location is UNKNOWN_LOC:
+        if isinstance(inner.location, UnknownLoc):
             inner.location = location
 
 

@@ -51,6 +51,8 @@ PIPELINE: tuple[Phase, ...] = (
             # Files of other producers, which may say anything in linalg, go through this phase as well.
             "linalg-generalize-named-ops",
             "linalg-normalize",
+            "linalg-materialize-indices",
+            "linalg-split-contractions",
             "linalg-fold-unit-reshapes",
             "linalg-expand-math",
             "linalg-fuse-elementwise",

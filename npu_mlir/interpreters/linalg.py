@@ -10,7 +10,7 @@ from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.ops import BroadcastOp, FillOp
 from xdsl.ir import Block
 
-from npu_mlir.dialects.linalg import Linalg, MapOp, ReduceOp, SoftmaxOp
+from npu_mlir.dialects.linalg import Linalg, MapOp, PackOp, ReduceOp, SoftmaxOp, UnPackOp
 from npu_mlir.dialects.linalg.generic_form import generic_of
 from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import Interpreter
@@ -58,5 +58,29 @@ def softmax(interp: Interpreter, op: SoftmaxOp) -> Step:
         value = args[0].astype(np.result_type(args[0], np.float32))
         powers = np.exp(value - value.max(axis=axis, keepdims=True))
         return ((powers / powers.sum(axis=axis, keepdims=True)).astype(args[0].dtype),)
+
+    return step
+
+
+@prepare("linalg.pack")
+def pack(interp: Interpreter, op: PackOp) -> Step:
+    packing = op.packing
+    widths = [(0, m - n) for n, m in zip(packing.shape, packing.padded, strict=True)]
+
+    def step(args: Results) -> Results:
+        value = args[0] if len(args) == 2 else np.pad(args[0], widths, constant_values=args[2])
+        return (value.reshape(packing.split).transpose(packing.permutation),)
+
+    return step
+
+
+@prepare("linalg.unpack")
+def unpack(interp: Interpreter, op: UnPackOp) -> Step:
+    packing = op.packing
+    inverse = np.argsort(packing.permutation)
+
+    def step(args: Results) -> Results:
+        padded = args[0].transpose(inverse).reshape(packing.padded)
+        return (padded[tuple(slice(n) for n in packing.shape)],)
 
     return step

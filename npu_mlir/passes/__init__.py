@@ -33,6 +33,8 @@ _OWN: dict[str, str] = {
     "linalg-generalize-named-ops": "npu_mlir.passes.linalg.generalize_named_ops:GeneralizeNamedOps",
     "linalg-to-upstream": "npu_mlir.passes.linalg.to_upstream:ToUpstream",
     "linalg-normalize": "npu_mlir.passes.linalg.normalize:Normalize",
+    "linalg-materialize-indices": "npu_mlir.passes.linalg.materialize_indices:MaterializeIndices",
+    "linalg-split-contractions": "npu_mlir.passes.linalg.split_contractions:SplitContractions",
     # tile
     "tile-form-kernels": "npu_mlir.passes.tile.form_kernels:FormKernels",
     "tile-init-accumulators": "npu_mlir.passes.tile.init_accumulators:InitAccumulators",

@@ -9,7 +9,15 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from xdsl.context import Context
 from xdsl.dialects import test
-from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, LocationAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    FileLineColLoc,
+    IntAttr,
+    LocationAttr,
+    ModuleOp,
+    StringAttr,
+    UnknownLoc,
+)
 from xdsl.ir import Operation
 
 from npu_mlir.dialects import make_context, tile
@@ -156,7 +164,7 @@ def test_fused() -> None:
 def test_what_is_in_an_op_learns_its_node() -> None:
     named = test.TestOp.create(location=place(3), attributes={"npu.loc": StringAttr("exp")})
     known = test.TestOp.create(location=origin(named))
-    body = [test.TestOp.create(location=place(2)), test.TestOp.create(location=UNKNOWN_LOC), known]
+    body = [test.TestOp.create(location=place(2)), test.TestOp.create(location=UnknownLoc()), known]
     module = ModuleOp(body, {"npu.loc": StringAttr("relu")})
     module.location = place(1)
     hand_down(module)

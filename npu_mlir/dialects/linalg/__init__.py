@@ -12,9 +12,10 @@ from npu_mlir.dialects.linalg.named import (
     ElementwiseOp,
     TypeFnAttr,
 )
+from npu_mlir.dialects.linalg.packing import PackOp, UnPackOp
 from npu_mlir.dialects.linalg.special import MapOp, ReduceOp, SoftmaxOp
 
-_OURS = [*NAMED_OPS.values(), ElementwiseOp, ContractOp, MapOp, ReduceOp, SoftmaxOp]
+_OURS = [*NAMED_OPS.values(), ElementwiseOp, ContractOp, MapOp, PackOp, ReduceOp, SoftmaxOp, UnPackOp]
 _NAMES = {op.name for op in _OURS}
 
 Linalg = Dialect(
@@ -30,7 +31,9 @@ __all__ = [
     "ElementwiseOp",
     "Linalg",
     "MapOp",
+    "PackOp",
     "ReduceOp",
     "SoftmaxOp",
     "TypeFnAttr",
+    "UnPackOp",
 ]

@@ -13,24 +13,29 @@
     }
 
 `linalg.fill` stays, as the init of reductions. `linalg.softmax` becomes four operations: maximum, exponentials, sum and
-quotient.
+quotient. `linalg.pack` becomes a pad, a `tensor.expand_shape` and a transposition, `linalg.unpack` a transposition, a
+`tensor.collapse_shape` and a slice.
 
-Does not handle: named ops that our dialect lacks (`linalg.pack`, `linalg.unpack`, Winograd transforms).
+Does not handle: named ops that our dialect lacks (Winograd transforms), padding values of `linalg.pack` that are not
+constants.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from npu_mlir.dialects.linalg import SoftmaxOp
+from npu_mlir.diagnostics import UserError
+from npu_mlir.dialects.linalg import PackOp, SoftmaxOp, UnPackOp
 from npu_mlir.dialects.linalg.generic_form import generic_of, is_named, take_body
 from npu_mlir.locations import located
-from npu_mlir.passes.linalg.generics import Builder
+from npu_mlir.passes.linalg.generics import Builder, element_of, shape_of
 from npu_mlir.passes.linalg.graph_lowering.normalization import softmax_of
 
 
@@ -42,12 +47,49 @@ class GeneralizeNamedOps(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for named in list(op.walk()):
             with located(named):
+                builder = Builder()
                 if isinstance(named, SoftmaxOp):
-                    builder = Builder()
                     softmax_of(builder, named.input, named.dimension.value.data)
                     _replace(named, builder.ops)
+                elif isinstance(named, PackOp):
+                    _replace_by(named, builder, _packed(builder, named))
+                elif isinstance(named, UnPackOp):
+                    _replace_by(named, builder, _unpacked(builder, named))
                 elif is_named(named):
                     _replace(named, [generic_of(named, named.operands, take_body(named))])
+
+
+def _packed(b: Builder, op: PackOp) -> SSAValue:
+    packing, value = op.packing, op.source
+    if packing.padded != packing.shape:
+        fill = cast("SSAValue", op.padding_value).owner
+        if not isinstance(fill, ConstantOp) or not isinstance(fill.value, FloatAttr | IntegerAttr):
+            raise UserError("the padding value of linalg.pack has to be a constant", loc=op)
+        high = [m - n for n, m in zip(packing.shape, packing.padded, strict=True)]
+        value = b.pad(value, [0] * len(high), high, fill.value.value.data)
+    return _transposed(b, b.reshape(value, packing.split), packing.permutation)
+
+
+def _unpacked(b: Builder, op: UnPackOp) -> SSAValue:
+    packing = op.packing
+    inverse = [packing.permutation.index(d) for d in range(len(packing.permutation))]
+    padded = b.reshape(_transposed(b, op.source, inverse), packing.padded)
+    return b.slice(padded, [(0, n) for n in packing.shape])
+
+
+def _transposed(b: Builder, value: SSAValue, permutation: Sequence[int]) -> SSAValue:
+    shape = tuple(shape_of(value)[d] for d in permutation)
+    place = [permutation.index(d) for d in range(len(permutation))]
+    return b.map([value], [place], shape, element_of(value), lambda body, x: x)
+
+
+def _replace_by(op: Operation, builder: Builder, result: SSAValue) -> None:
+    """Put what a builder made in place of `op`."""
+    block = op.parent
+    assert block is not None
+    block.insert_ops_before(builder.ops, op)
+    op.results[0].replace_all_uses_with(result)
+    block.erase_op(op)
 
 
 def _replace(op: Operation, new: Sequence[Operation]) -> None:

@@ -369,6 +369,23 @@ class Builder:
             )
         )
 
+    def slice(self, value: SSAValue, ranges: Sequence[tuple[int, int]]) -> SSAValue:
+        """A part of a tensor: from the first to before the second number of each dim."""
+        sizes = tuple(high - low for low, high in ranges)
+        if sizes == shape_of(value):
+            return value
+        op = tensor.ExtractSliceOp.create(
+            operands=[value],
+            result_types=[tensor_type(element_of(value), sizes)],
+            properties={
+                "static_offsets": ints(tuple(low for low, _ in ranges)),
+                "static_sizes": ints(sizes),
+                "static_strides": ints((1,) * len(sizes)),
+                "operandSegmentSizes": segments(1, 0, 0, 0),
+            },
+        )
+        return self.add(op)
+
 
 @cache
 def segments(*sizes: int) -> DenseArrayBase[Any]:

@@ -13,10 +13,10 @@ since a pad costs nothing: the load of a tile does it. Afterwards
 - a slice keeps the rank of its source, and a `tensor.collapse_shape` drops dims;
 - `tensor.splat` is a fill, `tensor.cast` to the same shape is gone, arith and math ops on tensors are generics;
 - constants that are resources are weights;
-- a generic has one result, tensors as inputs (scalar constants move into its body), and reads its init only if its
-  body does.
+- a generic has one result, tensors as inputs (scalar constants move into its body, other scalars become tensors of
+  rank 0), and reads its init only if its body does; one that writes a number everywhere is a fill.
 
-Does not handle: dynamic shapes; slices that are inserted with strides; scalars that are not constants; generics whose
+Does not handle: dynamic shapes; slices that are inserted with strides; generics whose
 results depend on each other's inits. Dynamic shapes stay as they are, the others are errors.
 """
 
@@ -53,11 +53,10 @@ from npu_mlir.passes.linalg.generics import (
     Builder,
     Shape,
     element_of,
-    ints,
-    segments,
     shape_of,
     tensor_type,
 )
+from npu_mlir.passes.linalg.scalars import filled, without_scalars
 
 _SOURCES = (tensor.PadOp, tensor.ExtractSliceOp, FillOp)
 """Ops that only generics may read: a kernel takes them in."""
@@ -237,23 +236,8 @@ def _surroundings(b: Builder, dest: SSAValue, hole: _Piece) -> list[_Piece]:
         for first, last in ((0, start), (end, shape[axis])):
             if first < last:
                 ranges = [*hole.ranges[:axis], (first, last), *((0, n) for n in shape[axis + 1 :])]
-                pieces.append(_Piece(_slice(b, dest, ranges), tuple(low for low, _ in ranges)))
+                pieces.append(_Piece(b.slice(dest, ranges), tuple(low for low, _ in ranges)))
     return pieces
-
-
-def _slice(b: Builder, value: SSAValue, ranges: Sequence[tuple[int, int]]) -> SSAValue:
-    sizes = tuple(high - low for low, high in ranges)
-    op = tensor.ExtractSliceOp.create(
-        operands=[value],
-        result_types=[tensor_type(element_of(value), sizes)],
-        properties={
-            "static_offsets": ints(tuple(low for low, _ in ranges)),
-            "static_sizes": ints(sizes),
-            "static_strides": ints((1,) * len(sizes)),
-            "operandSegmentSizes": segments(1, 0, 0, 0),
-        },
-    )
-    return b.add(op)
 
 
 def _join(b: Builder, pieces: Sequence[_Piece], shape: Shape) -> SSAValue:
@@ -286,15 +270,28 @@ def _join(b: Builder, pieces: Sequence[_Piece], shape: Shape) -> SSAValue:
 
 
 def _rewrite_generic(op: Operation) -> None:
+    if isinstance(op, FillOp) and op.res and not isinstance(op.inputs[0].owner, arith.ConstantOp):
+        scalar, like = op.inputs[0], op.res[0]
+        _replace(op, lambda b: filled(b, scalar, like))
+        return
     if not isinstance(op, GenericOp) or not op.res:
         return
     if len(op.outputs) > 1:
         for part in _split(op):
             _rewrite_generic(part)
         return
-    if any(not isinstance(value.type, TensorType) for value in op.inputs):
-        op = _sink_scalars(op)
+    op = without_scalars(op)
+    constant = _yielded_constant(op)
+    if constant is not None:
+        _replace(op, lambda b: b.fill_with(b.add(constant.clone()), shape_of(op.res[0])))
+        return
     _drop_unread_init(op)
+
+
+def _yielded_constant(op: GenericOp) -> arith.ConstantOp | None:
+    """The number that a generic writes everywhere: it is a fill."""
+    value = cast("Operation", op.body.block.last_op).operands[0]
+    return value.owner if isinstance(value.owner, arith.ConstantOp) else None
 
 
 def _split(op: GenericOp) -> list[GenericOp]:
@@ -329,33 +326,6 @@ def _erase_dead(block: Block) -> None:
     for inner in reversed(list(block.ops)):
         if inner.results and not any(any(result.uses) for result in inner.results):
             block.erase_op(inner)
-
-
-def _sink_scalars(op: GenericOp) -> GenericOp:
-    """Move scalar inputs that are constants into the body."""
-    block, kept = op.body.block, list[int]()
-    for i, value in reversed(list(enumerate(op.inputs))):
-        if isinstance(value.type, TensorType):
-            kept.insert(0, i)
-            continue
-        if not isinstance(value.owner, arith.ConstantOp):
-            raise UserError(f"the scalar input {i} of a linalg op has to be a constant", loc=op)
-        constant = value.owner.clone()
-        block.insert_op_before(constant, cast("Operation", block.first_op))
-        block.args[i].replace_all_uses_with(constant.results[0])
-        block.erase_arg(block.args[i])
-    maps = op.indexing_maps.data
-    body = op.body.detach_block(0)
-    new = GenericOp(
-        [op.inputs[i] for i in kept], list(op.outputs), Region(body),
-        [*(maps[i] for i in kept), maps[-1]], op.iterator_types.data, [r.type for r in op.results],
-    )  # fmt: skip
-    new.attributes.update(op.attributes)
-    parent = cast("Block", op.parent)
-    parent.insert_op_before(new, op)
-    op.results[0].replace_all_uses_with(new.results[0])
-    parent.erase_op(op)
-    return new
 
 
 def _drop_unread_init(op: GenericOp) -> None:
@@ -398,9 +368,6 @@ def _takes_in(user: Operation, index: int, op: Operation) -> bool:
 def _copy(b: Builder, op: Operation, value: SSAValue) -> SSAValue:
     shape, element = shape_of(value), element_of(value)
     if isinstance(op, FillOp):
-        scalar = op.inputs[0]
-        constant = scalar.owner if isinstance(scalar.owner, arith.ConstantOp) else None
-        if constant is None:
-            raise UserError("a tensor is filled with a value that is not a constant", loc=op)
+        constant = cast("arith.ConstantOp", op.inputs[0].owner)
         return b.map([], [], shape, element, lambda body: body.append(constant.clone()))
     return b.map([value], [range(len(shape))], shape, element, lambda body, x: x)

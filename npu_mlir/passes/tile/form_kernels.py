@@ -104,7 +104,7 @@ def _form(function: FuncOp, module: ModuleOp, target: Target, kernels: dict[str,
     for group in groups:
         _outline(group, block, module, kernels)
     for op in reversed(list(block.ops)):
-        if isinstance(op, (*_ABSORBED, *_VIEWS)) and not any(r.uses.get_length() for r in op.results):
+        if isinstance(op, (*_ABSORBED, *_ON_HOST)) and not any(r.uses.get_length() for r in op.results):
             op.detach()
             op.erase()
     for op in [o for o in block.ops if isinstance(o, _COMPUTING)]:
@@ -125,13 +125,13 @@ _ABSORBED = (
 _COMPUTING = (linalg.GenericOp, linalg.FillOp, tensor.PadOp, tensor.ExtractSliceOp)
 """Of these, those that make a tensor: what is left of them is work for the host."""
 
-_VIEWS = (tensor.CollapseShapeOp, tensor.ExpandShapeOp)
-"""Operations that stay on the host: the same bytes under another shape."""
+_ON_HOST = (tensor.CollapseShapeOp, tensor.ExpandShapeOp, tensor.ExtractOp, tensor.FromElementsOp)
+"""Operations that stay on the host: the same bytes under another shape, and scalars from and to tensors."""
 
 
 def _check_host_ops(block: Block) -> None:
     for op in block.ops:
-        if op.name.startswith(("linalg.", "tensor.")) and not isinstance(op, (*_ABSORBED, *_VIEWS)):
+        if op.name.startswith(("linalg.", "tensor.")) and not isinstance(op, (*_ABSORBED, *_ON_HOST)):
             raise UserError(
                 f"'{op.name}' has no lowering to kernels; generalise it to linalg.generic", loc=op
             )

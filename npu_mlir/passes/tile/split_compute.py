@@ -28,7 +28,7 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import UNKNOWN_LOC, AffineMapAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import AffineMapAttr, ModuleOp, TensorType, UnknownLoc
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
@@ -62,7 +62,7 @@ def split_kernel(kernel: tile.KernelOp) -> None:
         if not isinstance(op, linalg.GenericOp) or space_of(op.outputs[0].type) is not Space.UB:
             continue
         inner = body_ops(op)
-        if len(inner) == 1 and inner[0].location is not UNKNOWN_LOC:
+        if len(inner) == 1 and not isinstance(inner[0].location, UnknownLoc):
             # Of a fused operation this may be one part.
             op.location = inner[0].location
         if any(_constants(o) > 1 for o in inner) or (len(inner) > 1 and not is_multiply_add(op)):

@@ -40,3 +40,19 @@ func.func @memrefs(%x: memref<4xf32>, %y: memref<4xf32>) {
   linalg.add ins(%x, %x : memref<4xf32>, memref<4xf32>) outs(%y : memref<4xf32>)
   func.return
 }
+
+// Tiles: a pad, a reshape and a transposition; and back.
+// CHECK-LABEL: func.func @tiles
+// CHECK:         %[[P:.*]] = tensor.pad %x low[0, 0] high[4, 2]
+// CHECK:           tensor.yield %{{.*}} : f32
+// CHECK:         %[[E:.*]] = tensor.expand_shape %[[P]] {{.*}} output_shape [3, 8, 2, 16]
+// CHECK:         linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d1, d2, d0, d3)>, {{.*}} ins(%[[E]] : tensor<3x8x2x16xf32>)
+// CHECK:         linalg.generic {{.*}} -> (d2, d0, d1, d3)>, {{.*}} outs(%{{.*}} : tensor<3x8x2x16xf32>)
+// CHECK:         tensor.collapse_shape {{.*}} into tensor<24x32xf32>
+// CHECK:         tensor.extract_slice {{.*}}[0, 0] [20, 30] [1, 1]
+func.func @tiles(%x: tensor<20x30xf32>, %p: tensor<2x3x8x16xf32>) -> (tensor<2x3x8x16xf32>, tensor<20x30xf32>) {
+  %low = arith.constant -1.5 : f32
+  %0 = linalg.pack %x padding_value(%low : f32) outer_dims_perm = [1, 0] inner_dims_pos = [0, 1] inner_tiles = [8, 16] into %p : tensor<20x30xf32> -> tensor<2x3x8x16xf32>
+  %1 = linalg.unpack %0 outer_dims_perm = [1, 0] inner_dims_pos = [0, 1] inner_tiles = [8, 16] into %x : tensor<2x3x8x16xf32> -> tensor<20x30xf32>
+  func.return %0, %1 : tensor<2x3x8x16xf32>, tensor<20x30xf32>
+}

@@ -103,3 +103,43 @@ func.func @generics(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   } -> tensor<4xf32>, tensor<4xf32>
   func.return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
+
+// Scalars: an element is read where it is, others become tensors; a fill with one is a generic.
+// CHECK-LABEL: func.func @scalars
+// CHECK:         %[[F:.*]] = linalg.generic {indexing_maps = [affine_map<(d0) -> (2)>, affine_map<(d0) -> (d0)>], {{.*}} ins(%t : tensor<3xf32>)
+// CHECK:         %[[S:.*]] = tensor.from_elements %s : tensor<f32>
+// CHECK:         linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> ()>, affine_map<(d0) -> (2)>, affine_map<(d0) -> (d0)>], {{.*}} ins(%[[F]], %[[S]], %t : tensor<8xf32>, tensor<f32>, tensor<3xf32>)
+// CHECK:           arith.mulf
+// CHECK:           arith.addf
+func.func @scalars(%t: tensor<3xf32>, %s: f32) -> tensor<8xf32> {
+  %c2 = arith.constant 2 : index
+  %e = tensor.empty() : tensor<8xf32>
+  %element = tensor.extract %t[%c2] : tensor<3xf32>
+  %0 = linalg.fill ins(%element : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> ()>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%0, %s : tensor<8xf32>, f32) outs(%e : tensor<8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = arith.mulf %a, %b : f32
+    %n = arith.addf %m, %element : f32
+    linalg.yield %n : f32
+  } -> tensor<8xf32>
+  func.return %1 : tensor<8xf32>
+}
+
+// mlir-opt generalises a fill to this.
+// CHECK-LABEL: func.func @fill
+// CHECK:         %[[F:.*]] = linalg.fill
+// CHECK:         linalg.generic {{.*}} ins(%x : tensor<4x8xf32>) outs(%[[F]] : tensor<4xf32>)
+func.func @fill(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4xf32>
+  %0 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} outs(%e : tensor<4xf32>) {
+  ^bb0(%o: f32):
+    linalg.yield %zero : f32
+  } -> tensor<4xf32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<4x8xf32>) outs(%0 : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %o, %a : f32
+    linalg.yield %s : f32
+  } -> tensor<4xf32>
+  func.return %1 : tensor<4xf32>
+}

@@ -165,7 +165,8 @@ HAZARDS = [
     Hazard(
         "bytes outside of the slot",
         ["%p = npu_isa.at %s + 32 : !npu_isa.addr<ub>", load("%p")],
-        r"MTE2 writes bytes 32 to 288 of a buffer whose slots have 256", 1, -3, ("load",), "an address from 0 to 0 bytes behind the slot's start",
+        r"MTE2 writes bytes 32 to 288 of a buffer whose slots have 256", 1, -3, ("load",),
+        "an address from 0 to 0 bytes behind the slot's start",
     ),
     Hazard(
         "an early read of a result",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -171,7 +172,9 @@ def test_an_event_that_the_target_lacks():
 
 
 def test_unwritten_memory_in_a_store():
-    with pytest.raises(SimulationError, match="MTE3 reads 192 bytes that no instruction wrote, among bytes 0 to 248 of ub"):
+    with pytest.raises(
+        SimulationError, match="MTE3 reads 192 bytes that no instruction wrote, among bytes 0 to 248 of ub"
+    ):
         run(STORE)
 
 
@@ -245,7 +248,9 @@ def test_a_result_that_is_not_complete():
 
 
 def test_a_result_is_read_before_it_is_written():
-    with pytest.raises(SimulationError, match=r"reads elements \[0:8, 0:6\] of argument 1, a result, before they are written"):
+    with pytest.raises(
+        SimulationError, match=r"reads elements \[0:8, 0:6\] of argument 1, a result, before they are written"
+    ):
         run(LOAD.replace("%X", "%Y"), BARRIER, STORE)
 
 
@@ -260,6 +265,24 @@ def test_an_endless_program_is_stopped():
     text = GEMM.replace("arith.constant 16 : index", "arith.constant 16000000000 : index", 1)
     with pytest.raises(SimulationError, match="more than 1000000000 steps"):
         simulate(parse(text), inputs())
+
+
+def peak_of_checks(trips: int) -> tuple[int, int]:
+    """Instructions of a GEMM with so many steps of its sum, and the most bytes that its checks take."""
+    module = parse(gemm(8, 8, 16 * trips, tile=(8, 8, 16), k0=8, element="f32", target="toy"))
+    simulate(module, values=False)
+    tracemalloc.start()
+    try:
+        result = simulate(module, values=False)
+        return result.kernels[0].instructions, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_checks_take_no_more_memory_in_longer_runs():
+    few, small = peak_of_checks(100)
+    many, large = peak_of_checks(2000)
+    assert many > 15 * few and large < 1.1 * small
 
 
 def test_another_target_is_an_error():

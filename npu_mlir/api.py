@@ -26,7 +26,6 @@ from npu_mlir.verification import verify
 
 if TYPE_CHECKING:
     from onnx import ModelProto
-
     from xdsl.passes import ModulePass
 
     from npu_mlir.pass_manager import PassInstrument

@@ -48,6 +48,9 @@ from npu_mlir.targets.cost import Cost
 
 Pair = tuple[Pipe, Pipe]
 
+LONGEST = 128
+"""Entries in the works at once: what is known of them takes the longer to find out, the more there are."""
+
 
 @dataclass
 class _PipeCode:
@@ -224,6 +227,10 @@ class InlinedTiming(TimingCode):
         pipe.starts.clear()
         pipe.durations.clear()
 
+    def _limit(self) -> None:
+        if len(self.checks) >= LONGEST:
+            self.settle()
+
     def _enter(self, pipe: _PipeCode) -> Time:
         """An entry is issued once there is room in the queue; returns its arrival."""
         if self.opened is None:
@@ -302,6 +309,7 @@ class InlinedTiming(TimingCode):
     # ---- entries
 
     def instruction(self, op: npu_isa.Instruction, cost: Cost, slots: Sequence[str]) -> None:
+        self._limit()
         pipe = self.pipes[op.PIPE]
         start = self._enter(pipe)
         if pipe.heads:
@@ -313,6 +321,7 @@ class InlinedTiming(TimingCode):
             pipe.times["d"] = done if len(pipe.latencies) == 1 else self._latest(done, pipe.get("d"))
 
     def set_flag(self, op: npu_isa.SetFlagOp, event: Event) -> None:
+        self._limit()
         pipe = self.pipes[op.pipes[0]]
         start = self._latest(self._enter(pipe), pipe.get("f"))
         raised = self._leave(pipe, start, self.flag)
@@ -321,6 +330,7 @@ class InlinedTiming(TimingCode):
         self._overwrite(self.flags[op.pipes], event, raised)
 
     def wait_flag(self, op: npu_isa.WaitFlagOp, event: Event) -> None:
+        self._limit()
         pipe = self.pipes[op.pipes[1]]
         raised = self._consume(op, event)
         arrival = self._enter(pipe)

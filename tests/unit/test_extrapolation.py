@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from isa_programs import gemm, parse
 from npu_mlir.dialects import tile
-from npu_mlir.simulator import blocks, simulate
+from npu_mlir.simulator import blocks, inlined_timing, simulate
 from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.simulator.periods import loop_periods
 from npu_mlir.targets.target import get_target
@@ -113,13 +113,21 @@ npu_isa.set_flag [{dst}, {src}, {which}]
 
 
 @settings(max_examples=60, deadline=None)
-@given(body=nests(), depth=st.integers(1, 9), flag=st.integers(0, 2), issue=st.integers(0, 2))
-def test_time_in_place_and_skipping_change_nothing(body: str, depth: int, flag: int, issue: int):
+@given(
+    body=nests(),
+    depth=st.integers(1, 9),
+    flag=st.integers(0, 2),
+    issue=st.integers(0, 2),
+    longest=st.sampled_from((3, 128)),
+)
+def test_time_in_place_and_skipping_change_nothing(
+    body: str, depth: int, flag: int, issue: int, longest: int
+):
     module = program(body)
     del module.attributes["npu.target"]
     toy = get_target("toy")
     target = replace(toy, queue_depth=depth, latencies={**toy.latencies, "flag": flag, "issue": issue})
-    with patch.object(blocks, "INLINED_FROM", 0):
+    with patch.object(blocks, "INLINED_FROM", 0), patch.object(inlined_timing, "LONGEST", longest):
         plain = simulate(module, values=False, check=False, target=target, extrapolate=False)
         assert simulate(module, values=False, check=False, target=target) == plain
         # An observer wants to see each entry: its time is computed by calls.

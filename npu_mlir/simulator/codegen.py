@@ -15,7 +15,7 @@ Does not handle: `cf` branches; for scalars see `scalar_code.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,6 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation
 
 from npu_mlir.dialects import npu_isa, tile
-from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.simulator.blocks import BlockInfo, Blocks, blocks_within, constant_trips, pipes_of
 from npu_mlir.simulator.debugger import Debugger
 from npu_mlir.simulator.errors import SimulationError
@@ -171,49 +170,44 @@ class _Generator:
     # ---- loops
 
     def loop(self, op: scf.ForOp) -> None:
-        trips = self.unrolled(op)
-        if trips is not None:
-            self.unroll(op, trips)
+        unrolled = self.unrolled(op)
+        if unrolled is not None:
+            self.unroll(op, unrolled)
             return
         self.timing.settle()
         values, body = self.scalars.values, op.body.block
-        kept = [i for i, arg in enumerate(body.args[1:]) if self.scalars.needs(arg)]
-        carried = [self.scalars.define(body.args[1 + i]) for i in kept]
-        for name, i in zip(carried, kept, strict=True):
+        carried = {
+            i: self.scalars.define(arg) for i, arg in enumerate(body.args[1:]) if self.scalars.needs(arg)
+        }
+        for i, name in carried.items():
             self.line(f"{name} = {values[op.iter_args[i]]}")
-        lower, upper, step = (values[v] for v in (op.lb, op.ub, op.step))
-        trips = self.source.name("r")
-        index = self.scalars.define(body.args[0])
-        counter = self.counter(body)
-        self.line(f"{trips} = range({lower}, {upper}, {step})")
-        self.line(f"{counter} += len({trips})")
+        index, trips = self.scalars.define(body.args[0]), self.source.name("r")
+        self.line(f"{trips} = range({', '.join(values[v] for v in (op.lb, op.ub, op.step))})")
+        self.line(f"{self.counter(body)} += len({trips})")
         self.line(f"steps += len({trips}) * {self.steps(body)}")
         self.line("if steps > budget: over_budget(budget)")
         head = len(self.source.lines)
+        self.loop_body(body, carried)
+        if op in self.periods:
+            self.source.insert(head, *self.watch(op, trips, index, list(carried.values())))
+        else:
+            self.source.insert(head, f"for {index} in {trips}:")
+        for i, name in carried.items():
+            values[op.results[i]] = self.source.name("v")
+            self.line(f"{values[op.results[i]]} = {name}")
+
+    def loop_body(self, body: Block, carried: Mapping[int, str]) -> None:
+        """An iteration; `carried` are the variables of the values that it hands on, by number."""
+        size = len(self.source.lines)
         self.source.indent += 1
         self.timing.scalar(self.issue)
         self.block(body)
         if carried and body.last_op is not None:
-            yielded = [values[body.last_op.operands[i]] for i in kept]
-            self.line(f"{', '.join(carried)}, = {', '.join(yielded)},")
-        if len(self.source.lines) == head:
+            yielded = [self.scalars.values[body.last_op.operands[i]] for i in carried]
+            self.line(f"{', '.join(carried.values())}, = {', '.join(yielded)},")
+        if len(self.source.lines) == size:
             self.line("pass")
         self.source.indent -= 1
-        period = self.periods.get(op)
-        if period is None:
-            self.source.insert(head, f"for {index} in {trips}:")
-        else:
-            inner = [
-                text
-                for block in blocks_within(body)
-                if (text := self.executions[self.numbers[block]])[0] == "n"
-            ]
-            self.source.insert(
-                head, *self.watch(trips, index, [*inner[1:], *carried], period, pipes_of(body))
-            )
-        for name, i in zip(carried, kept, strict=True):
-            self.scalars.values[op.results[i]] = self.source.name("v")
-            self.line(f"{values[op.results[i]]} = {name}")
 
     def steps(self, block: Block) -> int:
         """The steps of one execution of a block, unrolled loops included."""
@@ -223,11 +217,13 @@ class _Generator:
                 steps += len(trips) * self.steps(op.body.block)
         return steps
 
-    def watch(
-        self, trips: str, index: str, counters: Sequence[str], period: int, pipes: Iterable[Pipe]
-    ) -> list[str]:
-        """The head of a loop whose iterations may be skipped; all `counters` grow alike in what is repeated."""
-        repeats, x = self.source.bind("w", self.timing.repeats(period, pipes)), self.source.name("i")
+    def watch(self, op: scf.ForOp, trips: str, index: str, carried: Sequence[str]) -> list[str]:
+        """The head of a loop whose iterations may be skipped. What counts grows alike in what is repeated: how often
+        the blocks inside are executed, and what is carried."""
+        _, *inside = (self.executions[self.numbers[block]] for block in blocks_within(op.body.block))
+        counters = [*(text for text in inside if text.startswith("n")), *carried]
+        watcher = self.timing.repeats(self.periods[op], pipes_of(op.body.block))
+        repeats, x = self.source.bind("w", watcher), self.source.name("i")
         skip = [f"{name} += g[{i + 2}]" for i, name in enumerate(counters)]
         state = f"({''.join(f'{name}, ' for name in self.timing.state())})"
         return [

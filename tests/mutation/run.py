@@ -29,9 +29,10 @@ from typing import Any
 from checks import ROOT, Check, with_checks
 from forks import Pool
 from mutants import Mutant, mutants_of
-from planting import changed
 from reach import Reach, measure
 from report import Outcome, Run, report
+
+from planting import changed
 
 MODULES = [
     "npu_mlir/analysis/dims.py",

@@ -78,8 +78,8 @@ def _check_bounds(
     for map_, shape in zip(maps, shapes, strict=True):
         for expr, size in zip(map_, shape, strict=True):
             spans = [c * (n - 1) for c, n in zip(expr.coefficients, extents, strict=True)]
-            low = expr.constant + sum(s for s in spans if s < 0)
-            high = expr.constant + sum(s for s in spans if s > 0)
+            low = expr.constant + sum(min(s, 0) for s in spans)
+            high = expr.constant + sum(max(s, 0) for s in spans)
             if prod(extents) and not (low >= 0 and high < size):
                 raise StrideError(f"coordinates from {low} to {high} leave a dimension of {size}")
 

@@ -115,6 +115,7 @@ PROGRAMS = {
     "product 197x333x101": product(197, 333, 101),
     "product 512x512x512 bias relu": product(512, 512, 512, "bias", "relu"),
     "product 1x2048x1000 bias": product(1, 2048, 1000, "bias"),
+    "product 100x64x256 bias tanh": product(100, 64, 256, "bias", "tanh"),
     "product 2000x40x24": product(2000, 40, 24),
     "product 24x40x2000": product(24, 40, 2000),
     "product 48x4096x48": product(48, 4096, 48),

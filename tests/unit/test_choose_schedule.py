@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from npu_mlir.diagnostics import UserError
+from npu_mlir.dialects import tile
 from npu_mlir.passes.tile.choose_schedule import choose
 from npu_mlir.targets.target import get_target
 from schedule_search import formed, kernels, matmul
@@ -14,10 +15,10 @@ from schedule_search import formed, kernels, matmul
 TOY = get_target("toy")
 
 
-def choose_for(text: str, **memories: int) -> None:
-    """Choose a schedule for a machine like the toy with other memories."""
+def choose_for(text: str, **memories: int) -> tile.ScheduleAttr:
+    """The schedule for a machine like the toy with other memories."""
     (kernel,) = kernels(formed(text))
-    choose(kernel, replace(TOY, **memories))
+    return choose(kernel, replace(TOY, **memories))
 
 
 @pytest.mark.parametrize("space", ["l0a", "l0b", "l0c"])
@@ -41,3 +42,13 @@ def test_half_takes_more_of_k():
     with pytest.raises(UserError) as caught:
         choose_for(matmul(4, 4, 4, element="f16"), l1=16)
     assert "at least 384 bytes of l1, which has 16" in str(caught.value.notes[0])
+
+
+def test_pieces_become_one_element_in_one_slot():
+    """A piece of the accumulators takes a row of 32 B, and its exponential the same place."""
+    product = matmul(4, 4, 4, "%v = math.exp %x : f32")
+    assert choose_for(product, ub=64).slots()["ub"] == 2
+    smallest = choose_for(product, ub=32)
+    assert smallest.slots()["ub"] == 1 and smallest.sizes("inner")[:2] == (1, 1)
+    with pytest.raises(UserError, match="needs 32 bytes of ub"):
+        choose_for(product, ub=31)

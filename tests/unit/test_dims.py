@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from npu_mlir.analysis.affine_maps import Linear
 from npu_mlir.analysis.dims import Compute, Contraction, Kind, contraction_roles, dim_classes
 
@@ -173,6 +175,21 @@ def test_product():
 
 def test_result_with_columns_first_exchanges_operands():
     assert roles("mk,kn->nm") == {"batch": "", "m": "n", "n": "m", "k": "k", "swapped": True}
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "swapped"),
+    # The result has its rows first; dims of one don't count.
+    [(5, 2, False), (2, 5, False), (2, 2, False), (5, 1, True), (1, 5, False), (1, 1, False)],
+)
+def test_what_comes_first_is_rows(rows: int, columns: int, swapped: bool):
+    def maps(*dims: int) -> tuple[Linear, ...]:
+        return tuple(Linear(tuple(int(d == i) for i in range(3)), 0) for d in dims)
+
+    extents, reduction = (rows, columns, 7), (False, False, True)
+    product = Compute("c", extents, reduction, ("a", "b"), (maps(0, 2), maps(2, 1)), (0, 1))
+    found = contraction_roles(product)
+    assert found is not None and found.swapped == swapped
 
 
 def test_batch_product():

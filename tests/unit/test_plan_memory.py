@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from npu_mlir.dialects import make_context, tile
 from npu_mlir.parsing import parse_module
-from npu_mlir.passes.tile.plan_memory import PlanMemory, try_plan
+from npu_mlir.passes.tile.plan_memory import PlanMemory, overflow_error, try_plan
 from npu_mlir.targets.target import Target, get_target
 from npu_mlir.verification import verify
 
@@ -179,3 +179,19 @@ def test_an_overflow_lists_what_lives_then():
     assert [alloc.num_slots for alloc in overflow.buffers] == [3]
     overflow = try_plan(kernel(alloc("a") + load("a") + store("a") + late), machine(32))
     assert overflow is not None and (overflow.needed, len(overflow.buffers)) == (64, 2)
+
+
+def test_the_message_of_an_overflow_lists_five_buffers():
+    names = "abcdefg"
+    body = (
+        "".join(alloc(n, 1 + i) for i, n in enumerate(names))
+        + "".join(map(load, names))
+        + "".join(map(store, names))
+    )
+    small = machine(64)
+    overflow = try_plan(kernel(body), small)
+    assert overflow is not None
+    error = overflow_error(kernel(body), overflow, small)
+    assert "needs 896 bytes of ub, 'toy' has 64" in error.message
+    assert [note.message.split(" bytes")[0] for note in error.notes] == ["224", "192", "160", "128", "96"]
+    assert "7 slots" in error.notes[0].message

@@ -6,19 +6,24 @@ Random programs find the combinations (`test_pipeline_random`); these name the c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp, f16, f32, i32
+from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from npu_mlir.analysis.dims import Kind, contraction_roles
 from npu_mlir.diagnostics import UserError
-from npu_mlir.dialects import tile
+from npu_mlir.dialects import make_context, tile
 from npu_mlir.passes.linalg.generics import Body, Builder, Map, tensor_type
+from npu_mlir.passes.tile.apply_schedule import apply_schedule
 from npu_mlir.passes.tile.choose_schedule import try_schedule
-from npu_mlir.passes.tile.compute import target_of
+from npu_mlir.passes.tile.compute import is_multiply_add, target_of
+from npu_mlir.passes.tile.form_kernels import FormKernels
 from npu_mlir.passes.tile.kernel import exact_classes, read_kernel
+from npu_mlir.verification import verify
 from random_linalg import Program, make_program, multiply_add, slice_of
 from test_pipeline_random import check
 
@@ -358,6 +363,40 @@ def test_reversed_operands_are_tiled():
     program = make_program(w, w.block, reversed_columns(w))
     with pytest.raises(UserError, match="strides can't be negative"):
         check(program, "ascend-910", make_fine)
+
+
+def test_operands_of_two_types_are_exchanged():
+    w = Writer()
+    operands = [w.arg(14, 11, element=f16), w.arg(9, 14)]
+    result = w.product(operands, [(2, 1), (0, 2), (0, 1)], (9, 11), 3, [2])
+    module = make_program(w, w.block, [result]).module
+    FormKernels().apply(make_context(), module)
+    (op,) = (op for op in module.ops if isinstance(op, tile.KernelOp))
+    op.properties["schedule"] = fine_schedule(op, direct=False)
+    apply_schedule(op)
+    verify(module)
+    (product,) = (o for o in op.walk() if isinstance(o, linalg.GenericOp) and is_multiply_add(o))
+    assert [str(v.type.element_type) for v in product.inputs] == ["f32", "f16"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["matmul", "operands_exchanged", "two_dims_summed", "convolution", "batch"])
+def test_matrices_have_the_sizes_of_the_schedule(name: str):
+    """Rows by a chunk of K in L0A, a chunk of K by columns in L0B."""
+    module = program(name).module
+    FormKernels().apply(make_context(), module)
+    make_fine(module)
+    (op,) = (op for op in module.ops if isinstance(op, tile.KernelOp))
+    assert op.schedule is not None
+    kernel = read_kernel(op)
+    contraction = next(c for c in kernel.computes.values() if c.contraction)
+    roles, of = contraction_roles(contraction), kernel.classes.of[contraction.key]
+    assert roles is not None
+    outer, inner = op.schedule.sizes("tile"), op.schedule.sizes("inner")
+    m, n = (prod(outer[of[d]] for d in dims) for dims in (roles.m, roles.n))
+    k = prod(inner[of[d]] for d in roles.k)
+    apply_schedule(op)
+    (product,) = (o for o in op.walk() if isinstance(o, linalg.GenericOp) and is_multiply_add(o))
+    assert [prod(v.type.get_shape()) for v in product.inputs] == [m * k, k * n]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -63,6 +63,25 @@ def test_fill(extents: list[int], most: int, multiple: int):
         assert list(sizes) == extents
 
 
+@pytest.mark.parametrize(
+    ("extents", "most", "multiple", "sizes"),
+    [
+        ((1, 56, 56), 128, 1, (1, 2, 56)),
+        # Two tiles of 50, which 64 may round up to 64, 63 may not.
+        ((100,), 64, 16, (64,)),
+        ((100,), 63, 16, (50,)),
+        ((3, 100, 1), 64, 16, (1, 64, 1)),
+        # Two tiles of 5: only the innermost dim is rounded.
+        ((9, 4), 24, 16, (5, 4)),
+        ((9, 4), 24, 2, (5, 4)),
+        ((7, 9, 4), 40, 1, (1, 9, 4)),
+        ((7, 9, 4), 72, 1, (2, 9, 4)),
+    ],
+)
+def test_fill_by_hand(extents: tuple[int, ...], most: int, multiple: int, sizes: tuple[int, ...]):
+    assert fill(extents, most, multiple) == sizes
+
+
 @given(EXTENTS, st.integers(1, 5000))
 def test_fill_divisors(extents: list[int], most: int):
     sizes = fill_divisors(extents, most)

@@ -125,6 +125,30 @@ def test_cycles(name: str):
     assert tiling.cycles == pytest.approx(expected)
 
 
+def test_panels_fill_l1_to_the_last_byte():
+    # Two slots of both panels of 8 rows of 32 B, and of a row of the result.
+    product, room = matmul((8, 8, 8), 4, 4, 4, 4), 2 * (256 + 256 + 32)
+    for l1, fits in ((room, True), (room - 1, False)):
+        machine = replace(get_target("toy"), l1=l1)
+        assert any(t.tile == (8, 8, 8) for t in tilings(product, machine)) == fits
+
+
+def test_accumulators_fill_l0c_to_the_last_byte():
+    product = matmul((8, 8, 8), 4, 4, 4, 4)
+    for l0c, slots in ((512, 2), (511, 1), (256, 1), (255, None)):
+        machine = replace(get_target("toy"), l0c=l0c)
+        found = [t.l0c_slots for t in tilings(product, machine) if t.tile == (8, 8, 8)]
+        assert found == ([] if slots is None else [slots] * len(found)) and bool(found) == (slots is not None)
+
+
+def test_dims_that_stay_whole_take_no_room_from_others():
+    """Rows of two dims, of which the second is whole: 64 of the first are tried, whatever the second is."""
+    rows, whole, n, k = (Linear(tuple(int(i == d) for i in range(4)), 0) for d in range(4))
+    dims = (Dim(100), Dim(8, whole=True), Dim(16), Dim(16))
+    product = Product(dims, (), (0, 1), (2,), (3,), ((rows, whole, k), (k, n)), 2, 0, 0, 4)
+    assert {t.tile[:2] for t in tilings(product, get_target("ascend-910"))} >= {(64, 8), (100, 8), (16, 8)}
+
+
 def test_operands_of_a_batch_are_brought_for_each_matrix():
     """The estimate of a batch is that of one matrix but for what is done once: fill and drain."""
     one = matmul((8, 8, 8), 4, 4, 4, 4)

@@ -168,7 +168,10 @@ def _read(load: tile.LoadOp, map_: tuple[Linear, ...], extents: tuple[int, ...])
     assert outer is not None, "read_kernel has seen to it"
     coordinates = [_compose(expr, map_, len(extents)) for expr in outer]
     used = [d for expr in coordinates for d in expr.dims()]
-    counts = [_distinct(expr, extents, size) for expr, size in zip(coordinates, shape, strict=True)]
+    counts = [
+        sum(0 <= v < size for v in _values(expr, extents))
+        for expr, size in zip(coordinates, shape, strict=True)
+    ]
     return prod(counts) if len(set(used)) == len(used) else max(counts, default=1)
 
 
@@ -177,14 +180,6 @@ def _compose(expr: Linear, map_: tuple[Linear, ...], dims: int) -> Linear:
     terms = [(c, map_[i]) for i, c in enumerate(expr.coefficients) if c]
     coefficients = tuple(sum(c * inner.coefficients[d] for c, inner in terms) for d in range(dims))
     return Linear(coefficients, expr.constant + sum(c * inner.constant for c, inner in terms))
-
-
-def _distinct(expr: Linear, extents: tuple[int, ...], size: int) -> int:
-    """How many values in 0..size-1 an expression takes."""
-    values = {expr.constant}
-    for d in expr.dims():
-        values = {v + expr.coefficients[d] * i for v in values for i in range(extents[d])}
-    return sum(0 <= v < size for v in values)
 
 
 def _may_leave_l0c(value: SSAValue) -> bool:
@@ -268,7 +263,8 @@ class _Supports:
 
 
 def _values(expr: Linear, extents: tuple[int, ...]) -> set[int]:
-    values = {0}
+    """The values that an expression takes."""
+    values = {expr.constant}
     for d in expr.dims():
         values = {v + expr.coefficients[d] * i for v in values for i in range(extents[d])}
     return values

@@ -224,8 +224,6 @@ def _schedule(
     free = [d for d in dims if d not in whole]
     for d, size in zip(free, fill_divisors([tile_[d] for d in free], room), strict=True):
         inner[d] = size
-    for d in dims:
-        inner[d] = tile_[d] if d in whole else inner[d]
     for c in classes[len(tile_) :]:
         tile_.append(c.extent)
         inner.append(c.extent)

@@ -176,16 +176,16 @@ class ContractionTiler(OperandTiler):
         of = self.classes.of[compute.key]
         exprs = linear_map(map_)
         assert exprs is not None
-        used = [c for c in offsets if any(of[d] == c for e in exprs for d in e.dims())]
+        # Both operands depend on all of K.
         results: list[Linear] = []
         for e in exprs:
             by_class = {of[d]: e.coefficients[d] for d in e.dims()}
-            coefficients = [by_class.get(c, 0) for c in (*used, *dims)]
+            coefficients = [by_class.get(c, 0) for c in (*offsets, *dims)]
             results.append(Linear(tuple(coefficients), e.constant))
         shape = [self.size(c) for c in dims]
         type_ = place(shape, cast("Tensor", source.type).element_type, space)
-        full = AffineMap(len(used) + len(dims), 0, tuple(affine_expression(r) for r in results))
-        load = tile.LoadOp(source, [offsets[c] for c in used], full, type_)
+        full = AffineMap(len(offsets) + len(dims), 0, tuple(affine_expression(r) for r in results))
+        load = tile.LoadOp(source, list(offsets.values()), full, type_)
         self.here.emit(load)
         return load.results[0]
 

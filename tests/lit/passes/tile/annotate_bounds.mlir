@@ -8,6 +8,7 @@
 // It stays as it is on kernels that have one, and tiled kernels have none.
 // RUN: npu-opt %s --pass-pipeline='builtin.module(tile-form-kernels,tile-annotate-bounds,tile-annotate-bounds)' | filecheck %s
 // RUN: npu-opt %s --pass-pipeline='builtin.module(tile-form-kernels,tile-choose-schedule,tile-apply-schedule,tile-annotate-bounds)' | filecheck %s --check-prefix=TILED
+// RUN: npu-opt %s --pass-pipeline='builtin.module(tile-form-kernels,tile-choose-schedule,tile-apply-schedule,tile-bufferize,tile-annotate-bounds)' | filecheck %s --check-prefix=TILED
 // TILED-NOT: npu.bound
 
 #same = affine_map<(d0) -> (d0)>

@@ -8,6 +8,7 @@ from math import prod
 
 import numpy as np
 from xdsl.dialects.builtin import AffineMapAttr
+from xdsl.ir import Attribute
 
 from npu_mlir.analysis.affine_maps import python_expression
 from npu_mlir.dialects import npu_isa
@@ -99,3 +100,20 @@ class GmBox:
                 slices.append(slice(start + inside.start * step, start + (inside.stop - 1) * step + 1, step))
         # The ellipsis keeps an element of an array of rank 0 a view.
         return array[(*slices, ...)]
+
+
+_boxes: dict[tuple[Attribute, Attribute, Attribute, int], GmBox] = {}
+"""By all that a box is made of."""
+
+CACHE_LIMIT = 1024
+
+
+def box_of(op: npu_isa.GmLoad | npu_isa.GmStore) -> GmBox:
+    """The box of an instruction, shared by those that touch the same."""
+    key = (op.shape, op.gm_type, op.map, len(op.indices))
+    box = _boxes.get(key)
+    if box is None:
+        if len(_boxes) >= CACHE_LIMIT:
+            _boxes.clear()
+        box = _boxes[key] = GmBox(op)
+    return box

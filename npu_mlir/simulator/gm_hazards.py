@@ -15,7 +15,7 @@ from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.interpreters.dtypes import static_shape
 from npu_mlir.simulator import hazard_messages
-from npu_mlir.simulator.gm_box import GmBox
+from npu_mlir.simulator.gm_box import GmBox, box_of
 from npu_mlir.simulator.pipes import EXECUTING
 from npu_mlir.targets.target import Target
 
@@ -74,7 +74,7 @@ class GmMemory:
                 )
             return None
         result = self.results.get(_gm_operand(op))
-        box = self.boxes[op] = GmBox(op)
+        box = self.boxes[op] = box_of(op)
         if result is None:
             return None
         write = isinstance(op, npu_isa.GmStore)

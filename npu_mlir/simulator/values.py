@@ -25,7 +25,7 @@ from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.npu_isa import accumulator_type, use_core
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.npu_isa.functions import compute_type
-from npu_mlir.simulator.gm_box import GmBox
+from npu_mlir.simulator.gm_box import box_of
 from npu_mlir.simulator.thunks import Run, Thunk, cached
 from npu_mlir.simulator.vector_values import VECTOR_INSTRUCTIONS, vector
 
@@ -118,7 +118,7 @@ def _vector(core: Core, l0: L0, op: npu_isa.VectorInstruction) -> Run:
 
 @decoded(npu_isa.LoadL1Op, npu_isa.LoadUbOp)
 def _gm_load(core: Core, l0: L0, op: npu_isa.GmLoad) -> Run:
-    box = GmBox(op)
+    box = box_of(op)
     strides, space = ints(op.strides), op.SPACE
     pad = box.dtype.type(0 if op.pad is None else constant_value(op.pad))
     zeros = (0,) * len(box.shape)
@@ -143,7 +143,7 @@ def _gm_load(core: Core, l0: L0, op: npu_isa.GmLoad) -> Run:
 
 @decoded(npu_isa.StoreUbOp, npu_isa.FixpipeGmOp)
 def _gm_store(core: Core, l0: L0, op: npu_isa.GmStore) -> Run:
-    box = GmBox(op)
+    box = box_of(op)
     strides, space = ints(op.strides), op.SPACE
     dtype = accumulator_type(box.dtype) if space is Space.L0C else box.dtype
     zeros = (0,) * len(box.shape)

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from xdsl.dialects import scf
+from xdsl.ir import Operation
 
+from npu_mlir.diagnostics import UserError
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, impl
+
+
+def iterations(op: Operation, start: int, stop: int, step: int) -> range:
+    """The values of the index of a loop; a `UserError` for a step that leads nowhere."""
+    if step < 1:
+        raise UserError(f"the step of a loop has to be positive, not {step}", loc=op)
+    return range(start, stop, step)
 
 
 @impl("scf.for")
@@ -13,7 +22,7 @@ def for_(interp: Interpreter, op: scf.ForOp, args: Results) -> Results:
     start, stop, step, *carried = args
     body = op.body.block
     values = tuple(carried)
-    for i in range(start, stop, step):
+    for i in iterations(op, start, stop, step):
         values = interp.run_block(body, (i, *values))
     return values
 

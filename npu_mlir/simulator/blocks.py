@@ -11,6 +11,7 @@ from xdsl.ir import Block
 
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import Pipe
+from npu_mlir.interpreters.scf import iterations
 from npu_mlir.targets.cost import Cost, cost_of
 from npu_mlir.targets.target import Target
 
@@ -94,7 +95,7 @@ def constant_trips(op: scf.ForOp) -> range | None:
         if not isinstance(value.owner, arith.ConstantOp) or not isinstance(value.owner.value, IntegerAttr):
             return None
         bounds.append(value.owner.value.value.data)
-    return range(*bounds)
+    return iterations(op, *bounds)
 
 
 def pipes_of(block: Block) -> set[Pipe]:

@@ -17,12 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation
 
 from npu_mlir.dialects import npu_isa, tile
+from npu_mlir.interpreters.scf import iterations
 from npu_mlir.simulator.blocks import BlockInfo, Blocks, blocks_within, constant_trips, pipes_of
 from npu_mlir.simulator.debugger import Debugger
 from npu_mlir.simulator.errors import SimulationError
@@ -182,7 +184,10 @@ class _Generator:
         for i, name in carried.items():
             self.line(f"{name} = {values[op.iter_args[i]]}")
         index, trips = self.scalars.define(body.args[0]), self.source.name("r")
-        self.line(f"{trips} = range({', '.join(values[v] for v in (op.lb, op.ub, op.step))})")
+        bounds = ", ".join(values[v] for v in (op.lb, op.ub, op.step))
+        constant = constant_trips(op) is not None
+        make = "range" if constant else self.source.bind("l", partial(iterations, op))
+        self.line(f"{trips} = {make}({bounds})")
         self.line(f"{self.counter(body)} += len({trips})")
         self.line(f"steps += len({trips}) * {self.steps(body)}")
         self.line("if steps > budget: over_budget(budget)")

@@ -33,6 +33,7 @@ from xdsl.ir.affine import (
 )
 
 from npu_mlir.dialects import npu_isa, tile
+from npu_mlir.interpreters.scf import iterations
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class _Analysis:
         if any(b is None or b.terms or b.carried is not None for b in bounds):
             return None
         lower, upper, step = (b.constant for b in bounds if b is not None)
-        return len(range(lower, upper, step))
+        return len(iterations(op, lower, upper, step))
 
     def scalar(self, op: Operation) -> Form | None:
         forms = [self.forms.get(v) for v in op.operands]

@@ -26,6 +26,7 @@ FILES = [
     "planted/test_bugs.py",
     "unit/test_annotate_bounds.py",
     "unit/test_bound.py",
+    "unit/test_bufferize.py",
     "unit/test_choose_schedule.py",
     "unit/test_compute.py",
     "unit/test_dims.py",

@@ -23,6 +23,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ MODULES = [
     "npu_mlir/passes/npu_isa/insert_sync.py",
 ]
 
-BUDGET = 30.0
+BUDGET = 40.0
 """Seconds of processor time, as traced, of the checks that run on a mutant: what survives them, others seldom catch."""
 
 
@@ -82,12 +83,15 @@ class Judge:
     def checks_for(self, mutant: Mutant) -> list[str]:
         """The checks that reach a mutant, the most promising first, as many as there is time for.
 
-        Those of one file are much alike: each that comes makes the others of its file less promising.
+        A check that reaches little beside the mutant's module is about that. Those of one file are much alike: each that
+        comes makes the others of its file less promising.
         """
         lines = set(mutant.lines)
-        prices = {
-            n: self._price(n) for n, r in self.reach.items() if lines & r.lines.get(mutant.module, _NONE)
-        }
+        prices: dict[str, float] = {}
+        for name, reach in self.reach.items():
+            here = reach.lines.get(mutant.module, _NONE)
+            if lines & here:
+                prices[name] = self._price(name) * sqrt(sum(map(len, reach.lines.values())) / len(here))
         chosen: list[str] = []
         before, left = Counter[Path](), BUDGET
         while prices:

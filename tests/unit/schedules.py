@@ -120,6 +120,7 @@ PROGRAMS = {
     "product 24x40x2000": product(24, 40, 2000),
     "product 48x4096x48": product(48, 4096, 48),
     "product 128x64x128 softmax": product(128, 64, 128, "softmax"),
+    "product 128x64x256 softmax": product(128, 64, 256, "softmax"),
     "product 12x20x12 softmax": product(12, 20, 12, "softmax"),
     "product 96x64x192 bias add layer norm": product(96, 64, 192, "bias", "add", "layer norm"),
     "product 64x64x64 bias tanh mul": product(64, 64, 64, "bias", "tanh", "mul"),

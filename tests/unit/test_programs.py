@@ -109,6 +109,14 @@ def windows(w: Writer) -> Sequence[SSAValue]:
     return [w.generic([w.arg(11, 3), w.empty((3,), f32)], w.fill(-9.0, (5, 3), f32), maps, 3, [1], build)]
 
 
+def windows_of_exponentials(w: Writer) -> Sequence[SSAValue]:
+    def build(body: Body) -> SSAValue:
+        return body.apply("add", body.args[-1], body.apply("exp", body.apply("min", body.args[0], 1.0)))
+
+    maps: Sequence[Map] = [[D[0] * 2 + D[1], D[2]], (1,), (0, 2)]
+    return [w.generic([w.arg(11, 3), w.empty((3,), f32)], w.fill(0.0, (5, 3), f32), maps, 3, [1], build)]
+
+
 def transposition(w: Writer) -> Sequence[SSAValue]:
     x = w.map([w.arg(6, 9)], [(1, 0)], (9, 6), f32, lambda body, a: body.apply("exp", a))
     return [w.binary("sub", x, w.arg(6), (1,), 9, 6)]
@@ -271,6 +279,7 @@ PROGRAMS: dict[str, Callable[[Writer], Sequence[SSAValue]]] = {
         sums_of_everything,
         sums_of_halves,
         windows,
+        windows_of_exponentials,
         transposition,
         two_results,
         softmax,
@@ -363,6 +372,19 @@ def test_reversed_operands_are_tiled():
     program = make_program(w, w.block, reversed_columns(w))
     with pytest.raises(UserError, match="strides can't be negative"):
         check(program, "ascend-910", make_fine)
+
+
+@pytest.mark.parametrize(("rows", "padded"), [(4, 0), (8, 0), (3, 1), (5, 1)])
+def test_loads_are_padded_where_tiles_overhang(rows: int, padded: int):
+    """Eight rows, of which one of two operands has a tile each time."""
+    w = Writer()
+    result = w.binary("sub", w.arg(8, 6), w.arg(6), (1,), 8, 6)
+    module = make_program(w, w.block, [result]).module
+    FormKernels().apply(make_context(), module)
+    (op,) = (op for op in module.ops if isinstance(op, tile.KernelOp))
+    op.properties["schedule"] = tile.ScheduleAttr.of({"ub": 2}, tile=[rows, 6], inner=[rows, 6], order=[0])
+    apply_schedule(op)
+    assert sum(load.pad is not None for load in op.walk() if isinstance(load, tile.LoadOp)) == padded
 
 
 def test_operands_of_two_types_are_exchanged():

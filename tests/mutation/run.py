@@ -83,8 +83,8 @@ class Judge:
     def checks_for(self, mutant: Mutant) -> list[str]:
         """The checks that reach a mutant, the most promising first, as many as there is time for.
 
-        A check that reaches little beside the mutant's module is about that. Those of one file are much alike: each that
-        comes makes the others of its file less promising.
+        A check that reaches little beside the mutant's module is about that. Those of one file are much alike: each
+        that comes makes the others of its file less promising.
         """
         lines = set(mutant.lines)
         prices: dict[str, float] = {}

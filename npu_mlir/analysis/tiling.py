@@ -196,7 +196,7 @@ def _k_chunk(p: Product, most: int, step: int) -> tuple[int, ...]:
 def _l1_chunks(p: Product, k0: Sequence[int]) -> Iterator[tuple[int, ...]]:
     """The parts of K to bring to L1, from all of it to one chunk of L0; multiples of the chunk."""
     sizes = [p.dims[d].extent for d in p.k]
-    yield tuple(s if s % c == 0 else round_up(s, c) for s, c in zip(sizes, k0, strict=True))
+    yield tuple(round_up(s, c) for s, c in zip(sizes, k0, strict=True))
     for position in reversed(range(len(k0))):
         count = ceil_div(sizes[position], k0[position])
         divisible = p.dims[p.k[position]].exact
@@ -206,7 +206,7 @@ def _l1_chunks(p: Product, k0: Sequence[int]) -> Iterator[tuple[int, ...]]:
             if divisible and sizes[position] % size:
                 continue
             sizes[position] = size
-            yield tuple(s if s % c == 0 else round_up(s, c) for s, c in zip(sizes, k0, strict=True))
+            yield tuple(round_up(s, c) for s, c in zip(sizes, k0, strict=True))
         sizes[position] = k0[position]
 
 

@@ -33,7 +33,7 @@ STORE = ROOT / "build" / "mutation.json"
 
 @dataclass(frozen=True)
 class Reach:
-    """The lines that a check runs, by module, and the seconds of processor time that it takes while being traced."""
+    """The lines that a check runs, by module, and the seconds of processor time that it takes."""
 
     lines: dict[str, frozenset[int]]
     seconds: float
@@ -115,9 +115,11 @@ def _traced(check: Check, modules: Sequence[ModuleType]) -> dict[str, Any]:
 
         return step
 
-    start = time.process_time()
     sys.settrace(enter)
     try:
+        check.run()
+        sys.settrace(None)
+        start = time.process_time()
         check.run()
     except BaseException as error:
         return {"fails": f"{type(error).__name__}: {error}"}

@@ -49,7 +49,7 @@ MODULES = [
 ]
 
 BUDGET = 40.0
-"""Seconds of processor time, as traced, of the checks that run on a mutant: what survives them, others seldom catch."""
+"""Seconds of processor time of the checks that run on a mutant: what survives them, others seldom catch."""
 
 
 def module_names(part: str = "") -> list[str]:

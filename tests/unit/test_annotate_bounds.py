@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 from xdsl.dialects.builtin import StringAttr, f16, f32, i32
@@ -12,9 +13,9 @@ from xdsl.ir.affine import AffineExpr
 from npu_mlir.analysis.bound import KernelWork, ProductWork, VectorOps
 from npu_mlir.dialects import make_context, tile
 from npu_mlir.passes.linalg.generics import Body, Builder, Map, tensor_type
-from npu_mlir.passes.tile.annotate_bounds import kernel_work
+from npu_mlir.passes.tile.annotate_bounds import _slabs, kernel_work
 from npu_mlir.passes.tile.form_kernels import FormKernels
-from npu_mlir.passes.tile.kernel import read_kernel
+from npu_mlir.passes.tile.kernel import Kernel, read_kernel
 from npu_mlir.targets.target import get_target
 from random_linalg import make_program, multiply_add, slice_of
 
@@ -33,11 +34,15 @@ class Program(Builder):
 
     def work(self, *results: SSAValue, target: str = "toy") -> KernelWork:
         """The work of the kernel that computes the results."""
+        return kernel_work(self.kernel(*results, target=target), get_target(target))
+
+    def kernel(self, *results: SSAValue, target: str = "toy") -> Kernel:
+        """The kernel that computes the results."""
         module = make_program(self, self.block, results).module
         module.attributes["npu.target"] = StringAttr(target)
         FormKernels().apply(make_context(), module)
         (kernel,) = (op for op in module.ops if isinstance(op, tile.KernelOp))
-        return kernel_work(read_kernel(kernel), get_target(target))
+        return read_kernel(kernel)
 
     def product(self, m: int, k: int, n: int, element: Attribute = f32) -> SSAValue:
         operands = [self.arg(m, k, element=element), self.arg(k, n, element=element)]
@@ -195,6 +200,34 @@ def test_an_operand_of_the_cube_and_the_vector_unit_is_loaded_once():
     )
     y = p.map([product, x], [(0, 1), (0, 1)], (8, 8), f32, lambda body, x, y: body.apply("sub", x, y))
     assert [size for _, size in p.work(y).loads] == [256, 256]
+
+
+def test_a_cheap_reduction_counts():
+    p = Program()
+    rows = p.reduce(p.arg(4, 9), [1], 0.0, f32, lambda body, x, acc: body.apply("add", acc, x))
+    toy = get_target("toy")
+    machine = replace(toy, vector=toy.vector | {"default": (2, 3, 3), "reduce": (2, 1, 4)})
+    assert kernel_work(p.kernel(rows), machine).vector == (VectorOps(32, 4, 1),)
+    p = Program()
+    y = p.map(
+        [p.arg(4, 9), p.arg(4, 9)], [(0, 1), (0, 1)], (4, 9), f32, lambda body, x, y: body.apply("add", x, y)
+    )
+    assert kernel_work(p.kernel(y), machine).vector == (VectorOps(36, 4, 3),)
+
+
+def test_panels_of_rows():
+    """Of a product of 40 rows of 8 f32, which take 32 B: 4, 8, 14 (three of up to 16), 20 and all rows."""
+    expected = [(10, 128), (5, 256), (3, 448), (2, 640), (1, 1280)]
+    p = Program()
+    assert _slabs(p.kernel(p.product(40, 8, 5)), get_target("toy")) == expected
+    p = Program()
+    operands = [p.arg(3, 40, 8), p.arg(3, 8, 5)]
+    maps = [(0, 1, 3), (0, 3, 2), (0, 1, 2)]
+    y = p.generic(operands, p.fill(0.0, (3, 40, 5), f32), maps, 4, [3], multiply_add)
+    # One matrix at a time.
+    assert _slabs(p.kernel(y), get_target("toy")) == expected
+    p = Program()
+    assert not _slabs(p.kernel(p.apply("exp", p.arg(7), 7)), get_target("toy"))
 
 
 # ---- how much of an operand is read ---------------------------------------------------------------------------------

@@ -252,6 +252,20 @@ def test_equal_kernels_are_made_once():
         assert host_ops(module).count("tile.launch") == 2
 
 
+def test_names_in_bodies_do_not_count():
+    split = f"\n  %v = {VIEW.format('%a')}\n  %y = tensor.expand_shape %v [[0, 1]] output_shape [4, 6] "
+    split += f": tensor<24xf32> into {T}"
+    first = (
+        elementwise("a", "x", "math.exp")
+        .replace("%0", "%one")
+        .replace("%1", "%start")
+        .replace("%2", "%power")
+    )
+    second = elementwise("b", "y", "math.exp").replace("%0", "%other").replace("%1", "%out")
+    module = formed(first + split + second, "%b", T)
+    assert sum(isinstance(op, tile.KernelOp) for op in module.ops) == 1
+
+
 def test_every_function_is_formed():
     body = elementwise("a", "x", "math.exp")
     functions = [

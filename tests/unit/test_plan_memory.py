@@ -195,3 +195,11 @@ def test_the_message_of_an_overflow_lists_five_buffers():
     assert "needs 896 bytes of ub, 'toy' has 64" in error.message
     assert [note.message.split(" bytes")[0] for note in error.notes] == ["224", "192", "160", "128", "96"]
     assert "7 slots" in error.notes[0].message
+
+
+def test_one_slot_is_not_mentioned():
+    body = alloc("a") + alloc("b") + load("a") + load("b") + store("a") + store("b")
+    overflow = try_plan(kernel(body), machine(32))
+    assert overflow is not None
+    notes = [note.message for note in overflow_error(kernel(body), overflow, machine(32)).notes]
+    assert len(notes) == 2 and not any("slots" in note for note in notes)

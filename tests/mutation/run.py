@@ -48,7 +48,7 @@ MODULES = [
     "npu_mlir/passes/npu_isa/insert_sync.py",
 ]
 
-BUDGET = 40.0
+BUDGET = 30.0
 """Seconds of processor time of the checks that run on a mutant: what survives them, others seldom catch."""
 
 

@@ -94,8 +94,7 @@ def _through_reshape(
     kept = [dims[0] if dims else group[0] for dims, group in zip(large, groups, strict=True)]
     if not collapses:
         return [coordinates[d] for d in kept]
-    rank = len(coordinates[0].coefficients) if coordinates else 0
-    behind = [Linear((0,) * rank, 0)] * len(wide)
+    behind = [Linear((), 0)] * len(wide)
     for d, coordinate in zip(kept, coordinates, strict=True):
         behind[d] = coordinate
     return behind

@@ -10,7 +10,7 @@ from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.passes.tile.choose_schedule import choose
 from npu_mlir.targets.target import get_target
-from schedule_search import formed, kernels, matmul
+from schedule_search import elementwise, formed, kernels, matmul
 
 TOY = get_target("toy")
 
@@ -52,3 +52,13 @@ def test_pieces_become_one_element_in_one_slot():
     assert smallest.slots()["ub"] == 1 and smallest.sizes("inner")[:2] == (1, 1)
     with pytest.raises(UserError, match="needs 32 bytes of ub"):
         choose_for(product, ub=31)
+
+
+def test_vector_tiles_become_one_element_in_one_slot():
+    """A row of 32 B for the operand and the result, which takes its place."""
+    exponential = elementwise([4, 9], "f32", "%v = math.exp %x : f32")
+    assert choose_for(exponential, ub=64).slots()["ub"] == 2
+    smallest = choose_for(exponential, ub=32)
+    assert smallest.slots()["ub"] == 1 and smallest.sizes("tile") == (1, 1)
+    with pytest.raises(UserError, match="needs 32 bytes of ub"):
+        choose_for(exponential, ub=31)

@@ -201,3 +201,11 @@ def test_biases_are_started_from(text: str, operations: int):
 def test_others_are_added_behind(text: str):
     product = next(g for g in rewritten(text) if is_multiply_add(g))
     assert isinstance(product.outputs[0].owner, linalg.FillOp)
+
+
+def test_attributes_of_what_is_left_stay():
+    text = program("%s = arith.addf %x, %y : f32; %t = arith.mulf %s, %s : f32; linalg.yield %t : f32")
+    # The second operation is marked.
+    head, tail = text.rsplit("outs(%e1 : tensor<8x4xf32>) {", 1)
+    marked = f'{head}outs(%e1 : tensor<8x4xf32>) attrs = {{mark = "here"}} {{{tail}'
+    assert ["mark" in op.attributes for op in rewritten(marked)] == [False, False, True]

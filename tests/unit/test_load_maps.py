@@ -78,6 +78,7 @@ def linear(text: str, rank: int) -> Linear:
     ("shape", "make"),
     [
         pytest.param((5, 6), lambda b, x: b.reshape(x, (30,)), id="a reshape"),
+        pytest.param((5, 8), lambda b, x: b.reshape(b.pad(x, [1, 0], [0, 0], 0.0), (6, 4, 2)), id="dims of a pad"),
         pytest.param((1, 6), lambda b, x: b.reshape(x, (6,)), id="a reshape that drops a dim of one"),
         pytest.param((5, 6), lambda b, x: b.reshape(b.pad(x, [1, 0], [0, 0], 0.0), (36,)), id="a reshape of a pad"),
     ],

@@ -16,7 +16,8 @@ ID, SWAPPED = "affine_map<(m, n) -> (m, n)>", "affine_map<(m, n) -> (n, m)>"
 
 
 def load(name: str) -> str:
-    return f"%{name} = tile.load %X[] map {ID} : {GM} -> {U}\n"
+    """The argument as %a, transposed as others."""
+    return f"%{name} = tile.load %X[] map {ID if name == 'a' else SWAPPED} : {GM} -> {U}\n"
 
 
 def store(name: str) -> str:
@@ -112,5 +113,8 @@ def test_two_values_are_carried_in_their_buffers():
 
 
 def test_a_carried_value_that_ends_elsewhere_is_copied_back():
-    body = loop(subtract("r", "u", "v") + subtract("s", "r", "u", out="v"), "%r, %s")
-    bufferized(load("a") + load("b") + body + subtract("t", "p", "q") + store("t"))
+    first = loop(subtract("r", "u", "v") + subtract("s", "r", "u", out="v"), "%r, %s")
+    second = loop(subtract("r", "u", "v", out="u") + subtract("s", "v", "r"), "%r, %s")
+    exchanged = loop("", "%v, %u")
+    for body in (first, second, exchanged):
+        bufferized(load("a") + load("b") + body + subtract("t", "p", "q") + store("t"))

@@ -175,11 +175,18 @@ class _Bufferizer:
         """A buffer with the contents of `value` that `op` may overwrite."""
         if self._dies(value, op) and value in self.buffers:
             return self.buffers[value]
-        copy = self._alloc(value, op)
-        identity = AffineMap.identity(len(cast("Tensor", value.type).get_shape()))
-        load = tile.LoadOp(self.buffers[value], [], identity, None, copy)
-        cast("Block", op.parent).insert_op_before(load, op)
+        return self._copy(value, op)
+
+    def _copy(self, value: SSAValue, before: Operation) -> SSAValue:
+        """A new buffer with the contents of `value`."""
+        copy = self._alloc(value, before)
+        self._move(value, copy, before)
         return copy
+
+    def _move(self, value: SSAValue, dest: SSAValue, before: Operation) -> None:
+        identity = AffineMap.identity(len(cast("Tensor", value.type).get_shape()))
+        load = tile.LoadOp(self.buffers[value], [], identity, None, dest)
+        cast("Block", before.parent).insert_op_before(load, before)
 
     def _dying_operand(self, op: linalg.GenericOp) -> SSAValue | None:
         """The buffer of an operand that the elementwise operation may overwrite."""
@@ -203,11 +210,14 @@ class _Bufferizer:
             self.buffers[arg] = self.buffers[result] = buffer
         self.block(body)
         terminator = cast("scf.YieldOp", body.last_op)
-        for value, (_, arg, _) in zip(terminator.operands, carried, strict=True):
-            if self.buffers[value] is not self.buffers[arg]:
-                rank = len(cast("Tensor", arg.type).get_shape())
-                back = tile.LoadOp(self.buffers[value], [], AffineMap.identity(rank), None, self.buffers[arg])
-                body.insert_op_before(back, terminator)
+        places = [self.buffers[arg] for _, arg, _ in carried]
+        moved = [(v, p) for v, p in zip(terminator.operands, places, strict=True) if self.buffers[v] is not p]
+        for value, _ in moved:
+            # Values that change places pass each other in new buffers.
+            if self.buffers[value] in places:
+                self.buffers[value] = self._copy(value, terminator)
+        for value, place in moved:
+            self._move(value, place, terminator)
         if carried:
             _drop_carried(op)
             self.dead.append(op)

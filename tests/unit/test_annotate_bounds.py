@@ -92,6 +92,17 @@ def test_the_cheapest_instruction_counts(name: str, constant: float | None, slop
     assert work.vector == (VectorOps(7, 4, slope),)
 
 
+def test_the_widest_operand_counts():
+    """A comparison of f32 makes truth values of a byte, which choose among f32."""
+    p = Program()
+
+    def build(body: Body, x: SSAValue, y: SSAValue) -> SSAValue:
+        return body.select(body.compare("lt", x, y), x, y)
+
+    y = p.map([p.arg(7), p.arg(7)], [(0,), (0,)], (7,), f32, build)
+    assert [op.width for op in p.work(y).vector] == [4, 4]
+
+
 def test_a_division_of_two_operands():
     p = Program()
     y = p.map([p.arg(7), p.arg(7)], [(0,), (0,)], (7,), f32, lambda body, x, y: body.apply("div", x, y))

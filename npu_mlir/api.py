@@ -290,7 +290,7 @@ def _main_of(module: ModuleOp) -> FuncOp:
 
 def _signatures(module: ModuleOp, names_attribute: str) -> list[Signature]:
     """The inputs or outputs of the host function; those without a recorded name are called by their number."""
-    from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
+    from npu_mlir.dtypes import numpy_dtype, static_shape
 
     function = _main_of(module)
     is_input = names_attribute == "input_names"

@@ -11,9 +11,11 @@ from types import FrameType, TracebackType
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from npu_mlir.diagnostics import Note, SourceLocation, location_of, register_source
-from npu_mlir.pass_manager import PassCrash
+from npu_mlir.diagnostics import Note, PassCrash, SourceLocation, location_of, register_source
 from npu_mlir.printing import op_line
+
+CALLER = "npu_mlir.pass_manager"
+"""The module that calls passes."""
 
 
 def describe_crash(pass_: ModulePass, error: Exception) -> PassCrash:
@@ -35,7 +37,7 @@ def _frames(traceback: TracebackType | None) -> list[tuple[FrameType, int]]:
     while traceback is not None:
         frames.append((traceback.tb_frame, traceback.tb_lineno))
         traceback = traceback.tb_next
-    return [frame for frame in frames if frame[0].f_globals.get("__name__") != PassCrash.__module__]
+    return [frame for frame in frames if frame[0].f_globals.get("__name__") != CALLER]
 
 
 def _blamed(frames: list[tuple[FrameType, int]], pass_: ModulePass) -> tuple[FrameType, int] | None:

@@ -65,6 +65,10 @@ class UserError(Exception):
         self.loc = loc
 
 
+class PassCrash(UserError):
+    """A pass raised an exception that isn't for the user: a mistake in the pass."""
+
+
 @dataclass(frozen=True)
 class Diagnostic:
     """A message that doesn't end the work: `severity` is "warning" or "remark"."""

@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, Block, Region
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.graph import WeightOp
-from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
+from npu_mlir.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.numerics import quiet
 from npu_mlir.weights import WeightStore, share_weights, weights_of

@@ -128,7 +128,7 @@ def _read_section(module: ModuleOp, text: str, loc: SourceLocation) -> None:
     import numpy as np
 
     from npu_mlir.dialects.graph.weight import WeightOp
-    from npu_mlir.interpreters.dtypes import numpy_dtype
+    from npu_mlir.dtypes import numpy_dtype
     from npu_mlir.weights import weights_of
 
     store = weights_of(module)

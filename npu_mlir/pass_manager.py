@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
 from npu_mlir.actions import PASS_EXECUTION, may
-from npu_mlir.diagnostics import Note, UserError
+from npu_mlir.diagnostics import Note, PassCrash, UserError
 from npu_mlir.locations import kept_by_patterns
 from npu_mlir.pass_pipeline import Nest
 from npu_mlir.printing import op_line
@@ -43,10 +43,6 @@ class PassInstrument:
 
     def after_failure(self, pass_: ModulePass, op: Operation) -> None:
         """Called when `pass_` failed or left IR that doesn't verify."""
-
-
-class PassCrash(UserError):
-    """A pass raised an exception that isn't for the user: a mistake in the pass."""
 
 
 @dataclass

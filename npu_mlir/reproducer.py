@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import StringAttr
 
-from npu_mlir.diagnostics import Note, UserError
+from npu_mlir.diagnostics import Note, PassCrash, UserError
 from npu_mlir.files import write_atomically
 from npu_mlir.module_io import RESOURCES, module_text
 from npu_mlir.plugins import LOADED_FILES
@@ -82,8 +82,6 @@ class ReproducerWriter:
 
     def write_for(self, error: UserError) -> None:
         """Write the file if `error` asks for one, and say so in a note."""
-        from npu_mlir.pass_manager import PassCrash
-
         if self._path is not None or isinstance(error, PassCrash):
             plugins = "".join(f" --load-pass-plugin {path}" for path in LOADED_FILES)
             command = f"npu-opt --run-reproducer {self.write(self._path)}{plugins}"

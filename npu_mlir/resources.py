@@ -64,7 +64,7 @@ def read_dialect_resources(module: ModuleOp, section: str, loc: SourceLocation) 
     """Put the data of the module's resources into its weight store."""
     import numpy as np
 
-    from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
+    from npu_mlir.dtypes import numpy_dtype, static_shape
     from npu_mlir.weights import weights_of
 
     start = section.find("dialect_resources")

@@ -164,7 +164,7 @@ def save_weights(module: ModuleOp, path: str | Path) -> None:
 
 def check_weight(op: WeightOp, array: np.ndarray) -> None:
     """`UserError` unless the array has the shape and element type that `op` declares."""
-    from npu_mlir.interpreters.dtypes import numpy_dtype
+    from npu_mlir.dtypes import numpy_dtype
 
     if array.shape != op.infer_shape() or array.dtype != numpy_dtype(op.infer_element_type()):
         found = "x".join([*map(str, array.shape), str(array.dtype)])

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
+from npu_mlir.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Step, elementwise, prepare
 

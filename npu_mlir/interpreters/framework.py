@@ -156,7 +156,7 @@ def run_function(
 
 def check_inputs(function: FuncOp, inputs: Sequence[np.ndarray]) -> None:
     """Raise a `UserError` that names the first input that does not fit the function's signature."""
-    from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
+    from npu_mlir.dtypes import numpy_dtype, static_shape
 
     types = function.function_type.inputs.data
     if len(types) != len(inputs):

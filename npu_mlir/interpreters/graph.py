@@ -14,7 +14,7 @@ import numpy as np
 
 from npu_mlir.dialects import graph
 from npu_mlir.dialects.graph import Layout, ReduceKind
-from npu_mlir.interpreters.dtypes import numpy_dtype
+from npu_mlir.dtypes import numpy_dtype
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.math import erf
 from npu_mlir.interpreters.registry import Results, impl

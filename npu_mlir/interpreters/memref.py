@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects import memref
 
-from npu_mlir.interpreters.dtypes import numpy_dtype
+from npu_mlir.dtypes import numpy_dtype
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, Step, impl, prepare
 from npu_mlir.interpreters.tensor import mixed, reassociation_shape, slices

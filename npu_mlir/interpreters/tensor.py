@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.dialects import tensor
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase
 
-from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
+from npu_mlir.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, Step, impl, prepare
 

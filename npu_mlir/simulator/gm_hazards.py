@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 
 from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
-from npu_mlir.interpreters.dtypes import static_shape
+from npu_mlir.dtypes import static_shape
 from npu_mlir.simulator import hazard_messages
 from npu_mlir.simulator.gm_box import GmBox, box_of
 from npu_mlir.simulator.pipes import EXECUTING

@@ -20,7 +20,7 @@ from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.npu_isa import BufferOp, CubeWork, Instruction, MoveWork, Pipe
 from npu_mlir.dialects.npu_isa.base import ints
-from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
+from npu_mlir.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import Interpreter, check_inputs
 from npu_mlir.interpreters.npu_isa import DEFAULT_TARGET
 from npu_mlir.interpreters.npu_isa.core import Core

@@ -26,8 +26,8 @@ from xdsl.rewriter import Rewriter
 
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa.base import ints
+from npu_mlir.dtypes import numpy_dtype, static_shape
 from npu_mlir.evaluation import random_inputs
-from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import run_function
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.numerics import quiet

@@ -23,7 +23,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from npu_mlir.constants import dense
-from npu_mlir.interpreters.dtypes import numpy_dtype
+from npu_mlir.dtypes import numpy_dtype
 from npu_mlir.passes.linalg.generics import (
     Body,
     Builder,

@@ -13,8 +13,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg.ops import GenericOp
 
 from npu_mlir.dialects import graph, make_context
+from npu_mlir.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters import run_function
-from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
 from npu_mlir.parsing import parse_module
 from npu_mlir.passes.linalg.convert_graph_to_linalg import ConvertGraphToLinalg
 

@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from npu_mlir.dialects import make_context
+from npu_mlir.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters import run_function
-from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
 from npu_mlir.parsing import parse_module
 from npu_mlir.passes import load_pass
 from npu_mlir.verification import verify

@@ -138,7 +138,7 @@ class Node:
 
     def scalar(self, value: float, like: SSAValue) -> SSAValue:
         """A rank-0 constant of the element type of `like`."""
-        from npu_mlir.interpreters.dtypes import numpy_dtype
+        from npu_mlir.dtypes import numpy_dtype
 
         array = np.asarray(value, numpy_dtype(element_of(like)))
         return self._builder.materialise(array, f"{self.location}.{value}.{element_of(like)}")

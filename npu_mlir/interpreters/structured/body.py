@@ -17,8 +17,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.linalg.ops import IndexOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
+from npu_mlir.dtypes import numpy_dtype
 from npu_mlir.interpreters.arith import constant_value
-from npu_mlir.interpreters.dtypes import numpy_dtype
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import elementwise_function
 

@@ -28,8 +28,8 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from npu_mlir.analysis.affine_maps import projection
 from npu_mlir.diagnostics import UserError
+from npu_mlir.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters import sums
-from npu_mlir.interpreters.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, Step
 from npu_mlir.interpreters.structured.body import arguments_of, compile_values

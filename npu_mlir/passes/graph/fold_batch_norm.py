@@ -38,7 +38,7 @@ from npu_mlir.dialects.graph import (
     location_of,
     shape_of,
 )
-from npu_mlir.interpreters.dtypes import numpy_dtype
+from npu_mlir.dtypes import numpy_dtype
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.graph.fold_constants import fold

@@ -58,7 +58,7 @@ from npu_mlir.dialects.graph import (
     TransposeOp,
 )
 from npu_mlir.dialects.graph.base import element_of
-from npu_mlir.interpreters.dtypes import numpy_dtype
+from npu_mlir.dtypes import numpy_dtype
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.graph.rewriting import functions, graph_ops, insert_before, insert_constant, replace
 from npu_mlir.weights import WeightStore, weights_of

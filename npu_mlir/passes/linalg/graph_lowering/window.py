@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from npu_mlir.constants import make_constant
 from npu_mlir.dialects import graph
-from npu_mlir.interpreters.dtypes import numpy_dtype
+from npu_mlir.dtypes import numpy_dtype
 from npu_mlir.passes.linalg.generics import Body, Builder, Map, bit_width, element_of, shape_of
 from npu_mlir.passes.linalg.graph_lowering.convolution import pad_spatial, window_read
 from npu_mlir.passes.linalg.graph_lowering.registry import (

@@ -6,6 +6,7 @@ import textwrap
 import time
 import tomllib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from checks import ROOT
@@ -14,11 +15,11 @@ from mutants import Mutant
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a mutant: the check that caught it, None for a survivor, and how many ran."""
+    """What became of a mutant: the check that caught it, None for a survivor, and those that ran."""
 
     mutant: Mutant
     caught_by: str | None
-    checks: int
+    checks: Sequence[str]
 
 
 @dataclass
@@ -34,6 +35,8 @@ class Run:
     budget: float
     start: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
+    late: int = 0
+    """How many of the mutants were caught in the second round."""
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
 
     @property
@@ -48,10 +51,10 @@ def load_reasons() -> dict[str, str]:
         return tomllib.load(stream)["reasons"]
 
 
-def reason_for(mutant: Mutant, reasons: dict[str, str]) -> str:
+def reason_for(mutant: Mutant, reasons: dict[str, str]) -> str | None:
     """The reason with the longest key that the mutant's key begins with."""
     matching = [key for key in reasons if mutant.key.startswith(key)]
-    return reasons[max(matching, key=len)] if matching else "not looked at yet"
+    return reasons[max(matching, key=len)] if matching else None
 
 
 def report(run: Run) -> str:
@@ -78,7 +81,8 @@ def _summary(run: Run) -> list[str]:
         "`tests/mutation/mutants.py`), one at a time, and runs the tests on each. This page is what it wrote last.",
         f"{drawn}; **{run.caught} were caught, {share:.1f} %**.",
         f"The checks are {run.checks} {tests}. Those that reach the changed statement ran, the most promising first, "
-        f"until one failed or {run.budget:.0f} s of processor time were used up; the tests that take longest (random "
+        f"until one failed or {run.budget:.0f} s of processor time were used up; survivors without a known reason then "
+        f"met tests that had not run, which caught {run.late} of them. The tests that take longest (random "
         f"programs through the whole pipeline) are not among them. It took {run.seconds / 60:.0f} minutes with "
         f"{run.jobs} jobs on a shared machine, {run.seconds * run.jobs / max(1, count):.1f} s per mutant and job.",
     ]
@@ -126,9 +130,9 @@ def _survivors(run: Run) -> list[str]:
         mutant = outcome.mutant
         where = f"{_short(mutant.module)}:{mutant.line} `{mutant.function}`"
         text, change = (part.replace("|", "\\|") for part in (mutant.text, mutant.change))
-        lines.append(
-            f"| {where} | `{text}` | {change} | {outcome.checks or 'none reaches it'} | {reason_for(mutant, reasons)} |"
-        )
+        checks = len(outcome.checks) or "none reaches it"
+        reason = reason_for(mutant, reasons) or "not looked at yet"
+        lines.append(f"| {where} | `{text}` | {change} | {checks} | {reason} |")
     return lines
 
 

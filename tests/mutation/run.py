@@ -5,7 +5,8 @@
 A sample of the mutants of tiling, bufferization, planning and synchronisation is drawn. Each runs in a process of its
 own, forked from one that has everything loaded, with the function around the change compiled anew. On it run the checks
 that reach the changed statement, until one fails: first those that cost least for what they have caught so far. A
-mutant survives if none fails within `BUDGET`. Taking several times the time that a check needs counts as caught.
+mutant survives if none fails within `BUDGET`; survivors without a known reason get that time twice. Taking several
+times the time that a check needs counts as caught.
 
 Survivors are listed in the report with the reason that `reasons.toml` gives for them.
 """
@@ -22,7 +23,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from checks import ROOT, Check, with_checks
 from forks import Pool
 from mutants import Mutant, mutants_of
 from reach import Reach, measure
-from report import Outcome, Run, report
+from report import Outcome, Run, load_reasons, reason_for, report
 
 from planting import changed
 
@@ -80,7 +81,7 @@ class Judge:
         self.runs: Counter[str] = Counter()
         self.catches: Counter[str] = Counter()
 
-    def checks_for(self, mutant: Mutant) -> list[str]:
+    def checks_for(self, mutant: Mutant, without: Collection[str] = ()) -> list[str]:
         """The checks that reach a mutant, the most promising first, as many as there is time for.
 
         A check that reaches little beside the mutant's module is about that. Those of one file are much alike: each
@@ -89,6 +90,8 @@ class Judge:
         lines = set(mutant.lines)
         prices: dict[str, float] = {}
         for name, reach in self.reach.items():
+            if name in without:
+                continue
             here = reach.lines.get(mutant.module, _NONE)
             if lines & here:
                 prices[name] = self._price(name) * sqrt(sum(map(len, reach.lines.values())) / len(here))
@@ -110,12 +113,12 @@ class Judge:
         """Seconds of processor time that a check may take."""
         return 2 + 3 * self.reach[name].seconds
 
-    def run(self, mutant: Mutant) -> dict[str, Any]:
-        """Run the checks on a mutant: which ones ran, and whether the last of them failed."""
+    def run(self, mutant: Mutant, without: Collection[str] = ()) -> dict[str, Any]:
+        """Run checks on a mutant: which ones ran, and whether the last of them failed."""
         ran: list[str] = []
         module = importlib.import_module(mutant.module)
         with changed(module, mutant.tree(), mutant.line):
-            for name in self.checks_for(mutant):
+            for name in self.checks_for(mutant, without):
                 ran.append(name)
                 problem = self._problem(name)
                 if problem is not None:
@@ -156,7 +159,7 @@ def judge_all(judge: Judge, mutants: Sequence[Mutant], run: Run, path: Path, ver
     for mutant, answer in Pool(run.jobs).map(judge.run, mutants, deadline):
         answer = answer or {"ran": [], "caught": "a crash or no end", "how": ""}
         judge.learn(answer)
-        run.outcomes.append(Outcome(mutant, answer["caught"], len(answer["ran"])))
+        run.outcomes.append(Outcome(mutant, answer["caught"], answer["ran"]))
         if answer["caught"] is None:
             print(f"survived {len(answer['ran'])} checks: {mutant.line} {mutant.key}", flush=True)
         elif verbose:
@@ -165,8 +168,24 @@ def judge_all(judge: Judge, mutants: Sequence[Mutant], run: Run, path: Path, ver
             run.seconds = time.monotonic() - run.start
             print(f"{run.caught} of {len(run.outcomes)} caught, {run.seconds:.0f} s", flush=True)
             path.write_text(report(run))
+    judge_again(judge, run)
     run.seconds = time.monotonic() - run.start
     path.write_text(report(run))
+
+
+def judge_again(judge: Judge, run: Run) -> None:
+    """Run on survivors without a reason the tests for which there was no time."""
+    reasons = load_reasons()
+    left = [o for o in run.outcomes if o.caught_by is None and reason_for(o.mutant, reasons) is None]
+    pool = Pool(run.jobs)
+    for outcome, answer in pool.map(
+        lambda o: judge.run(o.mutant, o.checks), left, lambda o: 60 + 10 * BUDGET
+    ):
+        if answer is not None:
+            run.outcomes.remove(outcome)
+            checks = [*outcome.checks, *answer["ran"]]
+            run.outcomes.append(Outcome(outcome.mutant, answer["caught"], checks))
+            run.late += answer["caught"] is not None
 
 
 def _arguments() -> argparse.Namespace:

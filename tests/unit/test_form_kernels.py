@@ -15,6 +15,7 @@ from xdsl.dialects.func import FuncOp
 
 from npu_mlir.analysis.affine_maps import Linear
 from npu_mlir.analysis.dims import Compute
+from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import make_context, tile
 from npu_mlir.interpreters.framework import run_function
 from npu_mlir.parsing import parse_module
@@ -277,6 +278,25 @@ def test_every_function_is_formed():
     verify(module)
     assert sum(isinstance(op, tile.LaunchOp) for op in module.walk()) == 2
     assert sum(isinstance(op, tile.KernelOp) for op in module.ops) == 1
+
+
+@pytest.mark.parametrize("order", ["%x, %d", "%d, %x"])
+def test_dynamic_operands_are_an_error(order: str):
+    dynamic, maps = "tensor<?x6xf32>", "affine_map<(m, n) -> (m, n)>"
+    types = ", ".join(T if name == "%x" else dynamic for name in order.split(", "))
+    text = f"""func.func @main(%x: {T}, %d: {dynamic}) -> {T} {{
+  %e = tensor.empty() : {T}
+  %r = linalg.generic {{indexing_maps = [{maps}, {maps}, {maps}], iterator_types = ["parallel", "parallel"]}}
+      ins({order} : {types}) outs(%e : {T}) {{
+  ^bb0(%0: f32, %1: f32, %2: f32):
+    %3 = arith.addf %0, %1 : f32
+    linalg.yield %3 : f32
+  }} -> {T}
+  func.return %r : {T}
+}}"""
+    module = parse_module(make_context(), text, "host.mlir")
+    with pytest.raises(UserError, match="kernels need static shapes"):
+        FormKernels().apply(make_context(), module)
 
 
 def test_what_nothing_reads_is_not_launched():

@@ -126,11 +126,11 @@ def test_cycles(name: str):
 
 
 def test_panels_fill_l1_to_the_last_byte():
-    # Two slots of both panels of 8 rows of 32 B, and of a row of the result.
-    product, room = matmul((8, 8, 8), 4, 4, 4, 4), 2 * (256 + 256 + 32)
+    # Two slots of both panels, 8 rows of 32 and of 64 B, and of a row of the result.
+    product, room = matmul((8, 16, 8), 4, 4, 4, 4), 2 * (256 + 512 + 64)
     for l1, fits in ((room, True), (room - 1, False)):
         machine = replace(get_target("toy"), l1=l1)
-        assert any(t.tile == (8, 8, 8) for t in tilings(product, machine)) == fits
+        assert any(t.tile == (8, 16, 8) for t in tilings(product, machine)) == fits
 
 
 def test_accumulators_fill_l0c_to_the_last_byte():

@@ -15,6 +15,9 @@ from typing import IO, Any, NoReturn, TypeVar
 MEMORY = 6 << 30
 """Bytes that a process may take: endless lists are a way to be wrong, too."""
 
+SECONDS = 240
+"""Seconds of processor time that a process may take: some loops swallow every exception."""
+
 T = TypeVar("T")
 
 
@@ -75,6 +78,7 @@ def _be_the_child(work: Callable[[T], dict[str, Any]], item: T, answer: IO[bytes
     for standard in (0, 1, 2):
         os.dup2(null, standard)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     try:
         os.write(answer.fileno(), json.dumps(work(item)).encode())
     finally:

@@ -26,8 +26,8 @@ Coordinates = list[Linear]
 
 
 def fold_into_load(value: SSAValue) -> tuple[SSAValue, AffineMap, Attribute | None]:
-    """What a load reads in place of `value`: (the value behind its pads and slices, the map from tile dims to coordinates,
-    the padding).
+    """What a load reads in place of `value`: (the value behind its pads and slices, the map from tile dims to its
+    coordinates, the padding).
 
     A pad or slice that can't be followed is a `UserError`.
     """

@@ -204,7 +204,8 @@ def test_bounds_of_coordinates(coordinate: Linear, size: int, low: int, high: in
     loops = [Linear((1, 0), 0), Linear((0, 1), 0)]
 
     def extents(size: int) -> tuple[int, ...]:
-        return iteration_extents([loops, [coordinate]], [(4, 3), (size,)], 2)
+        # Whichever coordinate of an operand it is.
+        return iteration_extents([loops, [Linear((0, 0), 0), coordinate]], [(4, 3), (1, size)], 2)
 
     if low < 0:
         with pytest.raises(

@@ -39,10 +39,13 @@ tile.kernel @reuse(%X: memref<320xf32, #gm>, %Y: memref<320xf32, #gm>) {
 
 // -----
 
-// Results in the GM arena: the first is read by the second launch through a view, the third takes its place.
+// Results in the GM arena: the first is read by the second launch through a view, the third takes its place. A function
+// that is only declared has none.
+// CHECK:       func.func private @declared(tensor<8xf32>) -> tensor<8xf32>
 // CHECK:         %[[A:.*]] = tile.launch @k(%x) {result_offsets = array<i64: 0>}
 // CHECK:         %[[B:.*]] = tile.launch @k(%{{.*}}) {result_offsets = array<i64: 512>}
 // CHECK:         %[[C:.*]] = tile.launch @k(%[[B]]) {result_offsets = array<i64: 0>}
+func.func private @declared(tensor<8xf32>) -> tensor<8xf32>
 func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
   %a = tile.launch @k(%x) : (tensor<8xf32>) -> tensor<8xf32>
   %v = tensor.expand_shape %a [[0, 1]] output_shape [2, 4] : tensor<8xf32> into tensor<2x4xf32>

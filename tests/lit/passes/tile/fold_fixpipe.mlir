@@ -5,15 +5,15 @@
 #l0c = #tile.space<l0c>
 #id = affine_map<(m, n) -> (m, n)>
 
-// A cast and a relu behind a load from L0C go into the load.
+// A cast and a relu behind a load from L0C go into the load, which keeps its attributes.
 // CHECK-LABEL: tile.kernel @cast_and_relu(
-// CHECK:         %r = tile.load %acc[] map affine_map<(d0, d1) -> (d0, d1)> relu : tensor<8x8xf32, #tile.space<l0c>> -> tensor<8x8xf16, #tile.space<ub>>
+// CHECK:         %r = tile.load %acc[] map affine_map<(d0, d1) -> (d0, d1)> relu {test.note} : tensor<8x8xf32, #tile.space<l0c>> -> tensor<8x8xf16, #tile.space<ub>>
 // CHECK:         tile.store %r
 tile.kernel @cast_and_relu(%y: memref<8x8xf16, #gm>) {
   %zero = arith.constant 0.0 : f32
   %empty = tensor.empty() : tensor<8x8xf32, #l0c>
   %acc = linalg.fill ins(%zero : f32) outs(%empty : tensor<8x8xf32, #l0c>) -> tensor<8x8xf32, #l0c>
-  %t = tile.load %acc[] map #id : tensor<8x8xf32, #l0c> -> tensor<8x8xf32, #ub>
+  %t = tile.load %acc[] map #id {test.note} : tensor<8x8xf32, #l0c> -> tensor<8x8xf32, #ub>
   %e0 = tensor.empty() : tensor<8x8xf16, #ub>
   %c = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
     ins(%t : tensor<8x8xf32, #ub>) outs(%e0 : tensor<8x8xf16, #ub>) {

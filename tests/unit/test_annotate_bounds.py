@@ -287,8 +287,11 @@ def test_slices():
     assert elements_read(lambda p: (slice_of(p, p.arg(40), (3,), (7,), (2,)), [D0 + D1]), (5, 3)) == 7
 
 
-def test_windows_are_computed_once():
-    """What reads five windows of three with an overlap computes seven exponentials."""
+@pytest.mark.parametrize(
+    ("shape", "coordinates"), [((7,), [D0 + D1]), ((5, 7), [D0, D0 + D1])], ids=["windows", "a diagonal"]
+)
+def test_windows_are_computed_once(shape: Sequence[int], coordinates: Sequence[AffineExpr]):
+    """What reads five windows of three with an overlap computes seven exponentials, be it on a diagonal."""
     p = Program()
 
     def build(body: Body) -> SSAValue:
@@ -297,7 +300,7 @@ def test_windows_are_computed_once():
         )
 
     start = p.fill(-1.0, (5,), f32)
-    y = p.generic([p.arg(7), p.arg(5, 3)], start, [[D0 + D1], (0, 1), (0,)], 2, [1], build)
+    y = p.generic([p.arg(*shape), p.arg(5, 3)], start, [coordinates, (0, 1), (0,)], 2, [1], build)
     assert p.work(y).vector == (VectorOps(7, 4, 2), VectorOps(15, 4, 1), VectorOps(10, 4, 1))
 
 

@@ -198,6 +198,12 @@ def test_a_cast_of_a_product_does():
     assert work.direct and work.stores == (42,) and not work.vector
 
 
+def test_one_of_two_results_may_leave_l0c():
+    p = Program()
+    product = p.product(3, 5, 7)
+    assert p.work(product, p.apply("exp", product, 3, 7)).direct
+
+
 def test_without_a_product_nothing_leaves_l0c():
     p = Program()
     assert not p.work(p.apply("max", p.arg(7), 7, constant=0.0)).direct

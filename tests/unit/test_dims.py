@@ -229,3 +229,15 @@ def test_scalar_product_is_none():
 
 def test_elementwise_is_none():
     assert roles("mn,mn->mn") is None
+
+
+def test_roles_of_a_product_that_is_summed_over_its_first_dim():
+    """Loops k, m, n: `result[m, n] += a[m, k] * b[k, n]`."""
+
+    def dims(*loops: int) -> tuple[Linear, ...]:
+        return tuple(Linear(tuple(int(i == d) for i in range(3)), 0) for d in loops)
+
+    product = Compute("c", (8, 6, 4), (True, False, False), ("a", "b"), (dims(1, 0), dims(0, 2)), (1, 2))
+    found = contraction_roles(product)
+    assert found is not None
+    assert (found.m, found.n, found.k) == ((1,), (2,), (0,))

@@ -172,7 +172,7 @@ def _read(load: tile.LoadOp, map_: tuple[Linear, ...], extents: tuple[int, ...])
         sum(0 <= v < size for v in _values(expr, extents))
         for expr, size in zip(coordinates, shape, strict=True)
     ]
-    return prod(counts) if len(set(used)) == len(used) else max(counts, default=1)
+    return prod(counts) if len(set(used)) == len(used) else max(counts)
 
 
 def _compose(expr: Linear, map_: tuple[Linear, ...], dims: int) -> Linear:
@@ -259,7 +259,7 @@ class _Supports:
             return 1
         counts = [len(_values(expr, self.compute.extents)) for expr in self.compute.maps[operand]]
         used = [d for expr in self.compute.maps[operand] for d in expr.dims()]
-        return prod(counts) if len(set(used)) == len(used) else max(counts, default=1)
+        return prod(counts) if len(set(used)) == len(used) else max(counts)
 
 
 def _values(expr: Linear, extents: tuple[int, ...]) -> set[int]:

@@ -10,7 +10,6 @@ whole values, stay in the host function: the same bytes under another shape.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects import arith, tensor
@@ -20,6 +19,7 @@ from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, affine_expression
 from npu_mlir.diagnostics import UserError
+from npu_mlir.passes.linalg.fold_unit_reshapes import kept_dims
 
 Coordinates = list[Linear]
 """Of a value's dims, over the dims of the tile that is loaded."""
@@ -88,10 +88,9 @@ def _through_reshape(
     groups = [[dim.value.data for dim in group.data] for group in op.reassociation.data]
     collapses = isinstance(op, tensor.CollapseShapeOp)
     wide = _shape(op.operands[0] if collapses else op.results[0])
-    large = [[d for d in group if wide[d] != 1] for group in groups]
-    if any(len(dims) > 1 for dims in large):
+    kept = kept_dims(wide, groups)
+    if kept is None:
         return None
-    kept = [dims[0] if dims else group[0] for dims, group in zip(large, groups, strict=True)]
     if not collapses:
         return [coordinates[d] for d in kept]
     behind = [Linear((), 0)] * len(wide)
@@ -104,5 +103,5 @@ def _scaled(value: Linear, factor: int, shift: int) -> Linear:
     return Linear(tuple(factor * c for c in value.coefficients), factor * value.constant + shift)
 
 
-def _shape(value: SSAValue) -> Sequence[int]:
+def _shape(value: SSAValue) -> tuple[int, ...]:
     return cast("TensorType[Attribute]", value.type).get_shape()

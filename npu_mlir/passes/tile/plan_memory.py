@@ -186,11 +186,10 @@ def _gm_bytes(value: SSAValue) -> int:
 
 
 def _last_use(value: SSAValue, order: dict[Operation, int]) -> int:
-    last = order[cast("Operation", value.owner)]
+    owner = cast("Operation", value.owner)
+    block, last = cast("Block", owner.parent), order[owner]
     for use in value.uses:
-        user = use.operation
-        while user not in order:
-            user = cast("Operation", user.parent_op())
+        user = cast("Operation", block.find_ancestor_op_in_block(use.operation))
         last = max(last, order[user])
         if not isinstance(user, tile.LaunchOp):
             last = max([last, *(_last_use(r, order) for r in user.results)])

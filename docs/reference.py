@@ -23,7 +23,7 @@ from xdsl.irdl import (
 
 from npu_mlir.dialects import OWN_DIALECTS, dialect_factory
 from npu_mlir.dialects.linalg.layouts import ELEMENTWISE, layouts
-from npu_mlir.pass_listing import pass_options
+from npu_mlir.pass_infra.pass_listing import pass_options
 from npu_mlir.passes import PASSES, load_pass
 from npu_mlir.pipeline import PIPELINE
 from npu_mlir.targets.target import TARGETS, Target, get_target, target_names

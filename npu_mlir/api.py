@@ -17,18 +17,18 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
-from npu_mlir.diagnostics import UserError, closest
-from npu_mlir.dialects import make_context
-from npu_mlir.levels import LEVELS, level_of
-from npu_mlir.pass_pipeline import Nest
+from npu_mlir.dialects.context import make_context
+from npu_mlir.ir.verification import verify
+from npu_mlir.pass_infra.pipeline_parser import PassNest
 from npu_mlir.pipeline import PRECISIONS, phase_pipelines
-from npu_mlir.verification import verify
+from npu_mlir.support.diagnostics import UserError, closest
+from npu_mlir.support.levels import LEVELS, level_of
 
 if TYPE_CHECKING:
     from onnx import ModelProto
     from xdsl.passes import ModulePass
 
-    from npu_mlir.pass_manager import PassInstrument
+    from npu_mlir.pass_infra.pass_manager import PassInstrument
     from npu_mlir.simulator import SimulationResult
 
 DEFAULT_TARGET = "ascend-910"
@@ -56,7 +56,7 @@ class Program:
 
     @property
     def level(self) -> str:
-        """One of `npu_mlir.levels.LEVELS`."""
+        """One of `npu_mlir.support.levels.LEVELS`."""
         return level_of(self.module)
 
     @property
@@ -117,7 +117,7 @@ class Program:
     def lower(self, level: str, instruments: Sequence[PassInstrument] = ()) -> Program:
         """Run the default pipeline from this program's level to `level`; changes and returns this program."""
         _check_choice("level", level, LEVELS)
-        return Source(self, self.level).lower(level, instruments)
+        return ModelSource(self, self.level).lower(level, instruments)
 
     def arrange(self, inputs: Mapping[str, np.ndarray] | Sequence[np.ndarray]) -> list[np.ndarray]:
         """The inputs in order, after a check of names, shapes and element types."""
@@ -142,13 +142,13 @@ class Program:
 
     def save(self, path: str | Path) -> None:
         """Write the module to `path` and its weights beside it."""
-        from npu_mlir.module_io import save_module
+        from npu_mlir.ir.module_io import save_module
 
         save_module(self.module, str(path))
 
 
 @dataclass(frozen=True)
-class Source:
+class ModelSource:
     """A program as it was read, and what takes it further."""
 
     program: Program
@@ -157,7 +157,7 @@ class Source:
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     """Options of passes, by their names."""
 
-    def pipelines(self, emit: str, extra: Sequence[ModulePass] = ()) -> list[tuple[str, Nest]]:
+    def pipelines(self, emit: str, extra: Sequence[ModulePass] = ()) -> list[tuple[str, PassNest]]:
         """The passes to a level, phase by phase; an extra one stands behind the pass that it names in `runs_after`."""
         _check_choice("level", emit, LEVELS)
         return phase_pipelines(self.level, emit, dict(self.options), extra)
@@ -173,7 +173,7 @@ class Source:
 
         Changes the program, and returns it.
         """
-        from npu_mlir.pass_manager import PassManager
+        from npu_mlir.pass_infra.pass_manager import PassManager
 
         for level, pipeline in self.pipelines(emit, extra):
             # The default pipeline is known to be right.
@@ -211,12 +211,12 @@ def read(
     precision: str = "f32",
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
-) -> Source:
+) -> ModelSource:
     """The program of a model, before any pass; see `compile`."""
     _check_choice("precision", precision, PRECISIONS)
     if isinstance(model, (str, Path)) and (str(model).endswith(".mlir") or str(model) == "-"):
         program = load(model, target=target)
-        return Source(program, program.level)
+        return ModelSource(program, program.level)
 
     from npu_mlir.frontends.onnx import import_model
 
@@ -226,12 +226,12 @@ def read(
     module.attributes["npu.target"] = StringAttr(machine)
     if precision != "f32":
         module.attributes["npu.precision"] = StringAttr(precision)
-    return Source(Program(ctx, module), None, {"graph-set-precision": f"precision={precision}"})
+    return ModelSource(Program(ctx, module), None, {"graph-set-precision": f"precision={precision}"})
 
 
 def load(path: str | Path, *, target: str | None = None) -> Program:
     """The program in a `.mlir` file; a `target` other than its own is an error."""
-    from npu_mlir.module_io import load_module
+    from npu_mlir.ir.module_io import load_module
 
     ctx = make_context()
     module = load_module(ctx, str(path))
@@ -290,7 +290,7 @@ def _main_of(module: ModuleOp) -> FuncOp:
 
 def _signatures(module: ModuleOp, names_attribute: str) -> list[Signature]:
     """The inputs or outputs of the host function; those without a recorded name are called by their number."""
-    from npu_mlir.dtypes import numpy_dtype, static_shape
+    from npu_mlir.support.dtypes import numpy_dtype, static_shape
 
     function = _main_of(module)
     is_input = names_attribute == "input_names"

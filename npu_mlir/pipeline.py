@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from npu_mlir.diagnostics import UserError, closest
-from npu_mlir.levels import LEVELS, level_of
-from npu_mlir.pass_pipeline import ROOT_ANCHOR, Nest, parse_pipeline
+from npu_mlir.pass_infra.pipeline_parser import ROOT_ANCHOR, PassNest, parse_pipeline
+from npu_mlir.support.diagnostics import UserError, closest
+from npu_mlir.support.levels import LEVELS, level_of
 
 PRECISIONS = ("f32", "f16")
 
@@ -101,12 +101,12 @@ def phases_between(start: str | None, end: str) -> Sequence[Phase]:
     return PIPELINE[first : LEVELS.index(end) + 1]
 
 
-def make_pipeline(start: str | None, end: str, options: dict[str, str] | None = None) -> Nest:
+def make_pipeline(start: str | None, end: str, options: dict[str, str] | None = None) -> PassNest:
     """The same pipeline, ready to run."""
     return parse_pipeline(pipeline_text(start, end, options), source="pipeline")
 
 
-def phase_pipeline(phase: Phase, options: dict[str, str] | None = None) -> Nest:
+def phase_pipeline(phase: Phase, options: dict[str, str] | None = None) -> PassNest:
     """The passes of one phase, ready to run."""
     return parse_pipeline(_text([phase], options or {}), source="pipeline")
 
@@ -116,7 +116,7 @@ def phase_pipelines(
     end: str,
     options: dict[str, str] | None = None,
     extra: Sequence[ModulePass] = (),
-) -> list[tuple[str, Nest]]:
+) -> list[tuple[str, PassNest]]:
     """The pipelines from the level `start` to the level `end`, each with the level that it reaches.
 
     Each extra pass stands behind the pass that its class names in `runs_after`.
@@ -132,7 +132,7 @@ def phase_pipelines(
 
 def pipeline_to(
     module: ModuleOp, level: str, what: str = "--lower-to", extra: Sequence[ModulePass] = ()
-) -> Nest:
+) -> PassNest:
     """The rest of the default pipeline, from the level of a module to `level`, with extra passes as above."""
     if level not in LEVELS:
         raise UserError(f"{what}: expected one of {', '.join(LEVELS)}, got '{level}'{closest(level, LEVELS)}")
@@ -142,12 +142,12 @@ def pipeline_to(
     return joined(phase_pipelines(start, level, extra=extra))
 
 
-def joined(phases: Sequence[tuple[str, Nest]]) -> Nest:
+def joined(phases: Sequence[tuple[str, PassNest]]) -> PassNest:
     """One pipeline of those of several phases."""
-    return Nest(ROOT_ANCHOR, tuple(element for _, nest in phases for element in nest.elements))
+    return PassNest(ROOT_ANCHOR, tuple(element for _, nest in phases for element in nest.elements))
 
 
-def _insert(nests: dict[str, Nest], pass_: ModulePass, past: Container[str], level: str) -> None:
+def _insert(nests: dict[str, PassNest], pass_: ModulePass, past: Container[str], level: str) -> None:
     """Put a pass behind its anchor, or in front of all if the anchor is among those that the module is past."""
     anchor: str | None = getattr(pass_, "runs_after", None)
     if anchor is None:
@@ -157,7 +157,7 @@ def _insert(nests: dict[str, Nest], pass_: ModulePass, past: Container[str], lev
         )
     # A pass that occurs twice gets it the last time.
     for key, nest in reversed(nests.items()):
-        names = [None if isinstance(element, Nest) else element.name for element in nest.elements]
+        names = [None if isinstance(element, PassNest) else element.name for element in nest.elements]
         if anchor in names:
             nests[key] = _inserted(nest, len(names) - names[::-1].index(anchor), pass_, (anchor,))
             return
@@ -166,15 +166,15 @@ def _insert(nests: dict[str, Nest], pass_: ModulePass, past: Container[str], lev
             f"the pass '{pass_.name}' runs after '{anchor}', which is not among the passes to run"
         )
     first = next(iter(nests), level)
-    nests[first] = _inserted(nests.get(first, Nest(ROOT_ANCHOR, ())), 0, pass_, past)
+    nests[first] = _inserted(nests.get(first, PassNest(ROOT_ANCHOR, ())), 0, pass_, past)
 
 
-def _inserted(pipeline: Nest, place: int, pass_: ModulePass, anchors: Container[str]) -> Nest:
+def _inserted(pipeline: PassNest, place: int, pass_: ModulePass, anchors: Container[str]) -> PassNest:
     """The pipeline with a pass at a place, or behind those that were put there for one of the anchors before."""
     elements = pipeline.elements
     while place < len(elements) and getattr(elements[place], "runs_after", "") in anchors:
         place += 1
-    return Nest(pipeline.anchor, (*elements[:place], pass_, *elements[place:]))
+    return PassNest(pipeline.anchor, (*elements[:place], pass_, *elements[place:]))
 
 
 def _text(phases: Sequence[Phase], options: dict[str, str]) -> str:

@@ -33,7 +33,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Compute:
+class LoopNestOp:
     """An operation on a loop nest: `extents` and `reduction` per loop dim, a map per operand and for the result.
 
     `operands` are keys of the values read; the operation's own key is the value that it produces.
@@ -60,14 +60,14 @@ class DimClass:
 
 
 @dataclass
-class Classes:
+class DimClasses:
     """The classes of a group and the class of every (operation, loop dim)."""
 
     classes: list[DimClass]
     of: dict[Hashable, tuple[int, ...]] = field(default_factory=dict[Hashable, tuple[int, ...]])
 
 
-def dim_classes(group: Sequence[Compute]) -> Classes | None:
+def dim_classes(group: Sequence[LoopNestOp]) -> DimClasses | None:
     """Unite the dims of the operations of a group, in topological order.
 
     None when the group cannot be one loop nest: an internal value is read through a map that is not plain dims, dims
@@ -97,13 +97,13 @@ def dim_classes(group: Sequence[Compute]) -> Classes | None:
     return _number(group, find)
 
 
-def _number(group: Sequence[Compute], find: object) -> Classes | None:
-    members: dict[object, list[tuple[Compute, int]]] = {}
-    order: list[Compute] = sorted(group, key=lambda op: not op.contraction)
+def _number(group: Sequence[LoopNestOp], find: object) -> DimClasses | None:
+    members: dict[object, list[tuple[LoopNestOp, int]]] = {}
+    order: list[LoopNestOp] = sorted(group, key=lambda op: not op.contraction)
     for op in order:
         for dim in range(len(op.extents)):
             members.setdefault(find((op.key, dim)), []).append((op, dim))  # type: ignore[operator]
-    result = Classes([])
+    result = DimClasses([])
     ids: dict[tuple[Hashable, int], int] = {}
     for number, dims in enumerate(members.values()):
         extents = {op.extents[d] for op, d in dims}
@@ -116,7 +116,7 @@ def _number(group: Sequence[Compute], find: object) -> Classes | None:
     return result
 
 
-def _kind(dims: Iterable[tuple[Compute, int]]) -> Kind:
+def _kind(dims: Iterable[tuple[LoopNestOp, int]]) -> Kind:
     dims = list(dims)
     reduced = [op.reduction[d] for op, d in dims]
     if not any(reduced):
@@ -136,7 +136,7 @@ class Contraction:
     swapped: bool
 
 
-def contraction_roles(op: Compute) -> Contraction | None:
+def contraction_roles(op: LoopNestOp) -> Contraction | None:
     """Match `result[batch, m, n] += a[batch, m, k] * b[batch, k, n]`; any group but k may be empty.
 
     Either operand may be read through windows (a convolution). None when the maps are not those of a contraction: a

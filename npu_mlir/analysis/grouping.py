@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
-from npu_mlir.analysis.dims import Compute
+from npu_mlir.analysis.dims import LoopNestOp
 
 
 @dataclass
 class _Graph:
     order: dict[Hashable, int]
     consumers: dict[Hashable, list[Hashable]]
-    group: dict[Hashable, list[Compute]] = field(default_factory=dict[Hashable, list[Compute]])
+    group: dict[Hashable, list[LoopNestOp]] = field(default_factory=dict[Hashable, list[LoopNestOp]])
 
 
 def form_groups(
-    computes: Sequence[Compute],
+    computes: Sequence[LoopNestOp],
     dependencies: dict[Hashable, list[Hashable]],
-    legal: Callable[[Sequence[Compute]], bool],
-) -> list[list[Compute]]:
+    legal: Callable[[Sequence[LoopNestOp]], bool],
+) -> list[list[LoopNestOp]]:
     """Partition `computes` (in topological order) into groups that can each be one kernel.
 
     `dependencies` are, for these and all operations between them (views, pads), in topological order, what each needs
@@ -41,7 +41,7 @@ def form_groups(
     return list(unique.values())
 
 
-def _merge_producers(op: Compute, graph: _Graph, legal: Callable[[Sequence[Compute]], bool]) -> None:
+def _merge_producers(op: LoopNestOp, graph: _Graph, legal: Callable[[Sequence[LoopNestOp]], bool]) -> None:
     producers = {id(g): g for key in op.operands if (g := graph.group.get(key)) is not None}
     groups = sorted(producers.values(), key=lambda g: -max(graph.order[o.key] for o in g))
     for candidate in [groups] if len(groups) == 1 else [groups, *([g] for g in groups)]:
@@ -52,7 +52,7 @@ def _merge_producers(op: Compute, graph: _Graph, legal: Callable[[Sequence[Compu
                 graph.group[member.key] = merged
 
 
-def _convex(group: Sequence[Compute], graph: _Graph) -> bool:
+def _convex(group: Sequence[LoopNestOp], graph: _Graph) -> bool:
     """Whether no path from the group leads back into it through others, groups being entered and left anywhere."""
     inside = {op.key for op in group}
     last = max(graph.order[key] for key in inside)

@@ -26,7 +26,7 @@ class StrideError(ValueError):
 
 
 @dataclass(frozen=True)
-class Nest:
+class StridedLoops:
     """Loops of `extents` in which operand `i` moves by `strides[i][d]` elements per step of loop `d`."""
 
     extents: tuple[int, ...]
@@ -37,9 +37,9 @@ class Nest:
         """The number of loops."""
         return len(self.extents)
 
-    def select(self, dims: Sequence[int]) -> Nest:
+    def select(self, dims: Sequence[int]) -> StridedLoops:
         """The nest with the loops `dims` only, in that order."""
-        return Nest(
+        return StridedLoops(
             tuple(self.extents[d] for d in dims), tuple(tuple(row[d] for d in dims) for row in self.strides)
         )
 
@@ -96,16 +96,16 @@ def element_strides(
     return tuple(sum(row[d] * stride for row, stride in pairs) for d in range(num_dims))
 
 
-def drop_unit_dims(nest: Nest) -> Nest:
+def drop_unit_dims(nest: StridedLoops) -> StridedLoops:
     """The nest without loops of one iteration."""
     return nest.select([d for d, extent in enumerate(nest.extents) if extent != 1])
 
 
-def collapse(nest: Nest) -> Nest:
+def collapse(nest: StridedLoops) -> StridedLoops:
     """Merge loops that every operand walks as if they were one.
 
-    >>> collapse(Nest((4, 8, 3), ((24, 3, 1), (8, 1, 0))))
-    Nest(extents=(32, 3), strides=((3, 1), (1, 0)))
+    >>> collapse(StridedLoops((4, 8, 3), ((24, 3, 1), (8, 1, 0))))
+    StridedLoops(extents=(32, 3), strides=((3, 1), (1, 0)))
     """
     merged = True
     while merged:
@@ -120,14 +120,14 @@ def collapse(nest: Nest) -> Nest:
     return nest
 
 
-def _contiguous(nest: Nest, outer: int, inner: int) -> bool:
+def _contiguous(nest: StridedLoops, outer: int, inner: int) -> bool:
     return all(row[outer] == row[inner] * nest.extents[inner] for row in nest.strides)
 
 
-def _merge(nest: Nest, outer: int, inner: int) -> Nest:
+def _merge(nest: StridedLoops, outer: int, inner: int) -> StridedLoops:
     extents = list(nest.extents)
     extents[inner] *= extents[outer]
-    return Nest(tuple(extents), nest.strides).select([d for d in range(nest.rank) if d != outer])
+    return StridedLoops(tuple(extents), nest.strides).select([d for d in range(nest.rank) if d != outer])
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Lanes:
     cycles: int = 1
     folding_cycles: int = 1
 
-    def cost(self, nest: Nest, innermost: int) -> int:
+    def cost(self, nest: StridedLoops, innermost: int) -> int:
         """The cycles that the nest takes when loop `innermost` runs over the lanes."""
         column = nest.column(innermost)
         size = max(n if s in (0, 1) else self.block for n, s in zip(self.sizes, column, strict=True))
@@ -154,12 +154,12 @@ class Lanes:
         return steps * (self.folding_cycles if column[0] == 0 else self.cycles)
 
 
-def order(nest: Nest, lanes: Lanes) -> Nest:
+def order(nest: StridedLoops, lanes: Lanes) -> StridedLoops:
     """Sort the loops: the one that costs least over the lanes innermost, the others by falling strides.
 
     >>> lanes = Lanes(256, (4, 4))
-    >>> order(Nest((100, 3), ((1, 0), (1, 128))), lanes)  # a sum over the rows, column by column
-    Nest(extents=(3, 100), strides=((0, 1), (128, 1)))
+    >>> order(StridedLoops((100, 3), ((1, 0), (1, 128))), lanes)  # a sum over the rows, column by column
+    StridedLoops(extents=(3, 100), strides=((0, 1), (128, 1)))
     """
     if nest.rank < 2 or not prod(nest.extents):
         return nest
@@ -169,35 +169,35 @@ def order(nest: Nest, lanes: Lanes) -> Nest:
     return nest.select([*rest, best])
 
 
-def simplify(nest: Nest, lanes: Lanes) -> Nest:
+def simplify(nest: StridedLoops, lanes: Lanes) -> StridedLoops:
     """As few loops as can be, in the order of `order`."""
     return order(collapse(drop_unit_dims(nest)), lanes)
 
 
-def cost(nest: Nest, lanes: Lanes) -> int:
+def cost(nest: StridedLoops, lanes: Lanes) -> int:
     """What the simplified nest costs."""
     short = simplify(nest, lanes)
     return lanes.cost(short, short.rank - 1) if short.rank else 1
 
 
-def widen(nest: Nest, dim: int, extent: int, lanes: Lanes) -> Nest:
+def widen(nest: StridedLoops, dim: int, extent: int, lanes: Lanes) -> StridedLoops:
     """The nest with loop `dim` made longer, if that makes runs so long that it costs less.
 
     >>> lanes = Lanes(256, (4, 4))
-    >>> widen(Nest((32, 20), ((24, 1), (24, 1))), 1, 24, lanes).extents  # rows of 20 with a pitch of 24: one run
+    >>> widen(StridedLoops((32, 20), ((24, 1), (24, 1))), 1, 24, lanes).extents  # rows of 20, pitch 24: one run
     (32, 24)
-    >>> widen(Nest((32, 20), ((24, 1), (0, 1))), 1, 24, lanes).extents
+    >>> widen(StridedLoops((32, 20), ((24, 1), (0, 1))), 1, 24, lanes).extents
     (32, 20)
     """
-    longer = Nest((*nest.extents[:dim], extent, *nest.extents[dim + 1 :]), nest.strides)
+    longer = StridedLoops((*nest.extents[:dim], extent, *nest.extents[dim + 1 :]), nest.strides)
     return longer if cost(longer, lanes) < cost(nest, lanes) else nest
 
 
-def split(nest: Nest, rank: int) -> tuple[Nest, Nest]:
+def split(nest: StridedLoops, rank: int) -> tuple[StridedLoops, StridedLoops]:
     """Scalar loops, and at most `rank` loops for one instruction; the shortest go out, never the innermost.
 
-    >>> split(Nest((3, 8, 2, 64), ((64, 256, 0, 1),)), 2)
-    (Nest(extents=(3, 2), strides=((64, 0),)), Nest(extents=(8, 64), strides=((256, 1),)))
+    >>> split(StridedLoops((3, 8, 2, 64), ((64, 256, 0, 1),)), 2)
+    (StridedLoops(extents=(3, 2), strides=((64, 0),)), StridedLoops(extents=(8, 64), strides=((256, 1),)))
     """
     surplus = max(0, nest.rank - rank)
     by_extent = sorted(range(nest.rank - 1), key=lambda d: nest.extents[d])

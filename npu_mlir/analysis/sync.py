@@ -30,12 +30,12 @@ from itertools import combinations
 from typing import NamedTuple
 
 from npu_mlir.analysis.sync_edges import Edge, merge
-from npu_mlir.analysis.sync_paths import Inside, Nest, Place, fork
+from npu_mlir.analysis.sync_paths import Inside, LoopTree, Place, fork
 from npu_mlir.analysis.sync_prune import prune
 
 
 @dataclass(frozen=True)
-class Slot:
+class SlotValue:
     """Which copy of a buffer an access goes to: `value mod count`. `value` identifies an index value by a number."""
 
     buffer: Hashable
@@ -46,14 +46,14 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Access:
+class SyncAccess:
     """Bytes `low..high` of a memory. In a slot, they are the range over all slots, `offset` the one within the slot."""
 
     memory: Hashable
     low: int
     high: int
     write: bool
-    slot: Slot | None = None
+    slot: SlotValue | None = None
     offset: tuple[int, int] = (0, 0)
 
 
@@ -62,7 +62,7 @@ class Instruction:
     """An instruction as far as ordering is concerned."""
 
     pipe: str
-    accesses: Sequence[Access]
+    accesses: Sequence[SyncAccess]
 
 
 @dataclass(eq=False)
@@ -124,7 +124,7 @@ def plan_sync(root: Block, event_ids: int) -> Plan:
     surrounded = True
     while True:
         found = kernel.edges(unslotted)
-        nest = Nest(kernel.in_loop, kernel.nested, surrounded)
+        nest = LoopTree(kernel.in_loop, kernel.nested, surrounded)
         kept = nest.edges
         # Blocks have higher numbers than those around them.
         for b in sorted(found, reverse=True):
@@ -215,7 +215,7 @@ class _Kernel:
         """The keys of the loops whose bodies the blocks are."""
         self.depth: list[int] = []
         self.nested: list[dict[int, Inside]] = []
-        self._places: dict[Access, dict[str, list[Place]]] = {}
+        self._places: dict[SyncAccess, dict[str, list[Place]]] = {}
         self._add(root, (), False, None)
         self._conflicts = list(self._find_conflicts())
         self.barriers = self._exclusive()
@@ -239,9 +239,9 @@ class _Kernel:
             for access in item.accesses:
                 self._places.setdefault(access, {}).setdefault(item.pipe, []).append(Place(here, item.pipe))
 
-    def _find_conflicts(self) -> Iterator[tuple[Place, Place, Slot | None]]:
+    def _find_conflicts(self) -> Iterator[tuple[Place, Place, SlotValue | None]]:
         """The pairs of accesses that need an order, in program order."""
-        by_memory: dict[Hashable, list[Access]] = {}
+        by_memory: dict[Hashable, list[SyncAccess]] = {}
         for access in self._places:
             by_memory.setdefault(access.memory, []).append(access)
         for accesses in by_memory.values():
@@ -255,8 +255,8 @@ class _Kernel:
                 yield from self._pairs(one, other, slot)
 
     def _pairs(
-        self, one: Access, other: Access, slot: Slot | None
-    ) -> Iterator[tuple[Place, Place, Slot | None]]:
+        self, one: SyncAccess, other: SyncAccess, slot: SlotValue | None
+    ) -> Iterator[tuple[Place, Place, SlotValue | None]]:
         for pipe, firsts in self._places[one].items():
             for other_pipe, seconds in self._places[other].items():
                 if pipe == other_pipe or (one is other and pipe > other_pipe):
@@ -302,6 +302,6 @@ def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
     return one[0] < other[1] and other[0] < one[1]
 
 
-def _common_slot(one: Access, other: Access) -> Slot | None:
+def _common_slot(one: SyncAccess, other: SyncAccess) -> SlotValue | None:
     """The slot that two accesses share by name, None if only their addresses say what they share."""
     return one.slot if one.slot is not None and one.slot == other.slot else None

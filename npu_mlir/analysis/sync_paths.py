@@ -44,7 +44,7 @@ class Place(NamedTuple):
     pipe: str
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     """From a point on one pipe to a point on another: an edge, or None for what a nested item does."""
 
     src: str
@@ -56,9 +56,9 @@ class Step(NamedTuple):
     edge: Edge | None
 
 
-def step_of(edge: Edge) -> Step:
+def step_of(edge: Edge) -> PathStep:
     """The edge as a step."""
-    return Step(edge.src, edge.dst, edge.set_point, edge.wait_point, edge.back, edge.slot, edge)
+    return PathStep(edge.src, edge.dst, edge.set_point, edge.wait_point, edge.back, edge.slot, edge)
 
 
 class _Search:
@@ -85,7 +85,7 @@ class _Search:
         elif iteration == NEXT:
             self.reach(pipe, REUSE, 0 if self.changing else point, state, None)
 
-    def follow(self, state: State, step: Step) -> None:
+    def follow(self, state: State, step: PathStep) -> None:
         """Take a step if it starts no earlier than where the pipe was reached."""
         pipe, iteration = state
         if step.src != pipe or step.start < self.best[state]:
@@ -98,7 +98,7 @@ class _Search:
             self.reach(step.dst, REUSE, step.end, state, step.edge)
 
     def run(
-        self, sources: Mapping[str, int], steps: Sequence[Step], goal: tuple[str, int] | None = None
+        self, sources: Mapping[str, int], steps: Sequence[PathStep], goal: tuple[str, int] | None = None
     ) -> bool:
         """Go on until the goal, a pipe and a point on it, is reached in the last iteration; whether it is."""
         for pipe, point in sources.items():
@@ -131,14 +131,14 @@ def _later(edge: Edge) -> int:
     return NEXT if edge.slot is None else REUSE
 
 
-def path(edge: Edge, steps: Sequence[Step]) -> Edges | None:
+def path(edge: Edge, steps: Sequence[PathStep]) -> Edges | None:
     """The edges on a path from the set of an edge to its wait; None without one."""
     search = _Search(_later(edge) if edge.back else NOW, edge)
     found = search.run({edge.src: edge.set_point}, steps, (edge.dst, edge.wait_point))
     return search.edges(edge.dst) if found else None
 
 
-def return_path(edge: Edge, steps: Sequence[Step]) -> Edges | None:
+def return_path(edge: Edge, steps: Sequence[PathStep]) -> Edges | None:
     """The edges on a path from the wait of an edge to the next set of its id; None without one."""
     search = _Search(NOW if edge.back else _later(edge), edge)
     found = search.run({edge.dst: edge.wait_point}, steps, (edge.src, edge.set_point))
@@ -155,7 +155,7 @@ class Inside:
 
 
 @dataclass
-class Nest:
+class LoopTree:
     """The blocks of a kernel, and the edges of those that are done."""
 
     in_loop: Sequence[bool]
@@ -164,14 +164,14 @@ class Nest:
     surrounded: bool = True
     """Whether every back edge has its sets before the outermost loop, and its waits after it."""
     edges: dict[int, list[Edge]] = field(default_factory=dict[int, list[Edge]])
-    _crossings: dict[int, list[Step]] = field(default_factory=dict[int, list[Step]])
+    _crossings: dict[int, list[PathStep]] = field(default_factory=dict[int, list[PathStep]])
 
-    def crossings(self, block: int) -> list[Step]:
+    def crossings(self, block: int) -> list[PathStep]:
         """The steps over the nested items of a block."""
         if block not in self._crossings:
             found = {(*pair, i) for i in self.nested[block] for pair in self._crossed(block, i)}
             self._crossings[block] = [
-                Step(src, dst, 2 * i, 2 * i + 1, False, None, None) for src, dst, i in sorted(found)
+                PathStep(src, dst, 2 * i, 2 * i + 1, False, None, None) for src, dst, i in sorted(found)
             ]
         return self._crossings[block]
 
@@ -198,7 +198,7 @@ class Nest:
             for deeper in self.nested[block].values():
                 yield from self._edges_within(deeper)
 
-    def _steps(self, block: int) -> list[Step]:
+    def _steps(self, block: int) -> list[PathStep]:
         return [*map(step_of, self.edges.get(block, ())), *self.crossings(block)]
 
     def _closure(self, sources: Mapping[str, int], block: int) -> dict[State, int]:
@@ -207,7 +207,7 @@ class Nest:
         search.run(sources, self._steps(block))
         return search.best
 
-    def path(self, edge: Edge, first: Place, second: Place, steps: Sequence[Step]) -> Edges | None:
+    def path(self, edge: Edge, first: Place, second: Place, steps: Sequence[PathStep]) -> Edges | None:
         """The edges of the common block, whose steps these are, on paths from an instruction to another that `edge`
         orders; None without any."""
         depth = fork(first, second)

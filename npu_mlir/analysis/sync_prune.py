@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from npu_mlir.analysis.sync_edges import Edge, undominated
-from npu_mlir.analysis.sync_paths import Edges, Nest, Place, Step, path, return_path, step_of
+from npu_mlir.analysis.sync_paths import Edges, LoopTree, PathStep, Place, path, return_path, step_of
 
 Wanted = Mapping[Edge, Sequence[tuple[Place, Place]]]
 """The edges that conflicts ask for, each with its conflicts: the instruction before it and the one behind it."""
 
 
-def prune(wanted: Wanted, block: int, nest: Nest) -> list[Edge]:
+def prune(wanted: Wanted, block: int, nest: LoopTree) -> list[Edge]:
     """The edges of a block that are needed, given those of the blocks within."""
     pruning = _Pruning(wanted, block, nest)
     # Back edges first, those of many ids before others.
@@ -31,7 +31,7 @@ def prune(wanted: Wanted, block: int, nest: Nest) -> list[Edge]:
 
 
 class _Pruning:
-    def __init__(self, wanted: Wanted, block: int, nest: Nest):
+    def __init__(self, wanted: Wanted, block: int, nest: LoopTree):
         self.wanted = wanted
         self.nest = nest
         self.kept = undominated(list(wanted))
@@ -41,7 +41,7 @@ class _Pruning:
         self.ways: dict[Edge, Edges] = {}
         """For each wanted edge, edges that are kept and do for it."""
 
-    def _steps(self, edges: Sequence[Edge]) -> list[Step]:
+    def _steps(self, edges: Sequence[Edge]) -> list[PathStep]:
         return [*map(step_of, edges), *self.crossings]
 
     def _without(self, edge: Edge) -> list[Edge]:
@@ -74,7 +74,7 @@ class _Pruning:
         if self._remove(edge, others):
             self.ways |= ways
 
-    def _way(self, wanted: Edge, steps: Sequence[Step]) -> Edges | None:
+    def _way(self, wanted: Edge, steps: Sequence[PathStep]) -> Edges | None:
         way = path(wanted, steps)
         if way is not None:
             return way

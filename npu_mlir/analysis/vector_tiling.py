@@ -17,7 +17,7 @@ SHORT_REDUCTION = 64
 
 
 @dataclass(frozen=True)
-class Nest:
+class VectorLoops:
     """The classes that the loops of an operation go over, outermost first, by what may be done to them.
 
     `row` is the innermost parallel class, None if there is none.
@@ -29,12 +29,14 @@ class Nest:
     row: int | None
 
 
-def shrink(nests: Sequence[Nest], extents: Mapping[int, int], budget: int, lanes: int) -> dict[int, int]:
+def shrink(
+    nests: Sequence[VectorLoops], extents: Mapping[int, int], budget: int, lanes: int
+) -> dict[int, int]:
     """A size for every class such that no nest has more than `budget` elements, as far as its classes can be cut.
 
     `lanes` is the number of elements of a row that fills the vector unit. A class is cut into parts of equal size.
 
-    >>> shrink([Nest((0, 1), (0, 1), (), 1)], {0: 100, 1: 64}, 2048, 64)
+    >>> shrink([VectorLoops((0, 1), (0, 1), (), 1)], {0: 100, 1: 64}, 2048, 64)
     {0: 25, 1: 64}
     """
     sizes = dict(extents)
@@ -52,11 +54,11 @@ def shrink(nests: Sequence[Nest], extents: Mapping[int, int], budget: int, lanes
             sizes[c] = ceil_div(extents[c], parts[c])
 
 
-def _elements(nest: Nest, sizes: Mapping[int, int]) -> int:
+def _elements(nest: VectorLoops, sizes: Mapping[int, int]) -> int:
     return math.prod(sizes[c] for c in nest.classes)
 
 
-def _next_cut(nest: Nest, sizes: Mapping[int, int], lanes: int) -> int | None:
+def _next_cut(nest: VectorLoops, sizes: Mapping[int, int], lanes: int) -> int | None:
     """The class to cut next; None when all are of size one or must stay whole."""
     outer = [c for c in nest.parallel if c != nest.row and sizes[c] > 1]
     if outer:

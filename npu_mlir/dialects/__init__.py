@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from npu_mlir.registry import table
+from npu_mlir.support.registry import table
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -50,12 +50,3 @@ def register_dialects(ctx: Context) -> None:
     """Register all dialects with `ctx`; none is imported before its first use."""
     for name in DIALECTS:
         ctx.register_dialect(name, dialect_factory(name))
-
-
-def make_context() -> Context:
-    """A context in which every dialect of ours is registered."""
-    from npu_mlir.dialects.context import PluginContext
-
-    ctx = PluginContext()
-    register_dialects(ctx)
-    return ctx

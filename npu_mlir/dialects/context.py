@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.context import Context
 from xdsl.ir import Attribute, Operation, TypeAttribute
 
-from npu_mlir.dialects import DIALECTS, dialect_factory
+from npu_mlir.dialects import DIALECTS, dialect_factory, register_dialects
 
 
 class PluginContext(Context):
@@ -32,9 +32,16 @@ class PluginContext(Context):
         dialect, dot, _ = name.partition(".")
         if not dot or dialect in self.registered_dialect_names:
             return False
-        from npu_mlir.plugins import load_installed_plugins
+        from npu_mlir.support.plugins import load_installed_plugins
 
         load_installed_plugins()
         for added in DIALECTS.keys() - set(self.registered_dialect_names):
             self.register_dialect(added, dialect_factory(added))
         return dialect in self.registered_dialect_names
+
+
+def make_context() -> Context:
+    """A context in which every dialect of ours is registered."""
+    ctx = PluginContext()
+    register_dialects(ctx)
+    return ctx

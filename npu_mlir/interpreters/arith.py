@@ -5,7 +5,6 @@ Floating point of 16 bits is computed in f32 and rounded once per operation. Int
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -20,9 +19,10 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from npu_mlir.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Step, elementwise, prepare
+from npu_mlir.ir.constants import dense_array
+from npu_mlir.support.dtypes import numpy_dtype
 
 Function = Callable[..., Any]
 
@@ -79,20 +79,10 @@ def constant_value(attr: Attribute) -> Any:
     raise TypeError(f"no value for the constant {attr}")
 
 
-def dense_array(attr: DenseIntOrFPElementsAttr[Any]) -> np.ndarray:
-    """The elements of a dense attribute, not to be written."""
-    shape, dtype = static_shape(attr.type), numpy_dtype(attr.type)
-    data = attr.data.data
-    if dtype != np.bool_ and len(data) == dtype.itemsize * math.prod(shape):
-        return np.frombuffer(data, dtype).reshape(shape)
-    values = np.array(list(attr.get_values()), dtype)
-    return np.broadcast_to(values.reshape(()), shape) if values.size == 1 else values.reshape(shape)
-
-
 @prepare("arith.constant")
 def constant(interp: Interpreter, op: Any) -> Step:
     if isinstance(op.value, DenseResourceAttr):
-        from npu_mlir.weights import weights_of
+        from npu_mlir.ir.weights import weights_of
 
         store = weights_of(interp.module) if interp.weights is None else interp.weights
         value = store.get(op.value.resource_handle.data)

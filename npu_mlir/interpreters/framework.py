@@ -21,10 +21,10 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, Unregiste
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from npu_mlir.diagnostics import UserError
 from npu_mlir.interpreters import registry
 from npu_mlir.interpreters.numerics import quiet
 from npu_mlir.interpreters.registry import Results, Step
+from npu_mlir.support.diagnostics import UserError
 
 _Plan = tuple[list[int], list[tuple[Step, list[int], list[int], list[int]]], list[int]]
 """Slots of the block arguments; per operation its step and its operand, result and dropped slots; end slots."""
@@ -144,7 +144,7 @@ def run_function(
 ) -> list[np.ndarray]:
     """Run the function `name` of `module` on arrays, after a check of their number, shapes and element types.
 
-    Without `weights`, those of the module (see `npu_mlir.weights`) are used where an operation asks for one.
+    Without `weights`, those of the module (see `npu_mlir.ir.weights`) are used where an operation asks for one.
     """
     interp = Interpreter(module, weights)
     function = interp.symbol(name)
@@ -156,7 +156,7 @@ def run_function(
 
 def check_inputs(function: FuncOp, inputs: Sequence[np.ndarray]) -> None:
     """Raise a `UserError` that names the first input that does not fit the function's signature."""
-    from npu_mlir.dtypes import numpy_dtype, static_shape
+    from npu_mlir.support.dtypes import numpy_dtype, static_shape
 
     types = function.function_type.inputs.data
     if len(types) != len(inputs):

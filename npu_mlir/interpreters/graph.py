@@ -14,11 +14,11 @@ import numpy as np
 
 from npu_mlir.dialects import graph
 from npu_mlir.dialects.graph import Layout, ReduceKind
-from npu_mlir.dtypes import numpy_dtype
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.math import erf
 from npu_mlir.interpreters.registry import Results, impl
-from npu_mlir.weights import check_weight, weights_of
+from npu_mlir.ir.weights import check_weight, weights_of
+from npu_mlir.support.dtypes import numpy_dtype
 
 Array = np.ndarray[Any, Any]
 

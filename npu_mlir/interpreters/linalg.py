@@ -12,10 +12,10 @@ from xdsl.ir import Block
 
 from npu_mlir.dialects.linalg import Linalg, MapOp, PackOp, ReduceOp, SoftmaxOp, UnPackOp
 from npu_mlir.dialects.linalg.generic_form import generic_of
-from npu_mlir.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, Step, prepare
 from npu_mlir.interpreters.structured.evaluate import structured_step
+from npu_mlir.support.dtypes import numpy_dtype, static_shape
 
 for _op in Linalg.operations:
     if issubclass(_op, LinalgStructuredOperation):

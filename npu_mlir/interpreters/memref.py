@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from xdsl.dialects import memref
 
-from npu_mlir.dtypes import numpy_dtype
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, Step, impl, prepare
 from npu_mlir.interpreters.tensor import mixed, reassociation_shape, slices
+from npu_mlir.support.dtypes import numpy_dtype
 
 
 def allocate(interp: Interpreter, op: Any, args: Results) -> Results:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 from xdsl.dialects.builtin import IndexType, IntegerType
 
-from npu_mlir.registry import table
+from npu_mlir.support.registry import table
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation

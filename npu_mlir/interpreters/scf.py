@@ -5,9 +5,9 @@ from __future__ import annotations
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
-from npu_mlir.diagnostics import UserError
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, impl
+from npu_mlir.support.diagnostics import UserError
 
 
 def iterations(op: Operation, start: int, stop: int, step: int) -> range:

@@ -9,9 +9,9 @@ import numpy as np
 from xdsl.dialects import tensor
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase
 
-from npu_mlir.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, Step, impl, prepare
+from npu_mlir.support.dtypes import numpy_dtype, static_shape
 
 DYNAMIC = -(2**63)
 """What stands in a static list where an operand gives the number."""

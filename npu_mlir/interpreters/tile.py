@@ -16,12 +16,12 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr
 from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, linear_map
-from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, matrix_strides, space_of, tile_strides
-from npu_mlir.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, Step, impl, prepare
+from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.dtypes import numpy_dtype, static_shape
 from npu_mlir.targets.target import DEFAULT_TARGET, Target, get_target
 
 

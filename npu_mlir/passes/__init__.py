@@ -9,7 +9,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from npu_mlir.registry import table
+from npu_mlir.support.registry import table
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
@@ -60,7 +60,7 @@ PASSES = table("pass", _OWN)
 def is_pass(name: str) -> bool:
     """Whether there is a pass of this name, here or in an installed plugin."""
     if name not in PASSES:
-        from npu_mlir.plugins import load_installed_plugins
+        from npu_mlir.support.plugins import load_installed_plugins
 
         load_installed_plugins()
     return name in PASSES

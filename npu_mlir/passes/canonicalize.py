@@ -24,7 +24,7 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.traits import ConstantLike, HasCanonicalizationPatternsTrait, HasFolder
 
-from npu_mlir.actions import APPLY_PATTERN, may
+from npu_mlir.support.debug_counter import APPLY_PATTERN, may
 from npu_mlir.passes.dce import erase_dead_ops
 
 _MAX_ROUNDS = 10

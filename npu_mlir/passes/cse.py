@@ -6,7 +6,7 @@
     %0 = arith.addi %a, %b : i32
 
 Ops are equal if they have the same name, operands, attributes, result types and region contents; where they come
-from (`npu.loc`) doesn't count. `tensor.empty` and `linalg.fill` are never merged: they are the destinations of
+from (`npu.node`) doesn't count. `tensor.empty` and `linalg.fill` are never merged: they are the destinations of
 destination-passing ops, and one shared by two ops would cost a copy in bufferization.
 
 Does not handle: reads of memory, ops that are equal across the blocks of a region with control flow.
@@ -23,7 +23,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove, IsTerminator
 
 from npu_mlir.analysis.effects import is_dead, is_pure
-from npu_mlir.statistics import count
+from npu_mlir.support.statistics import count
 
 _DESTINATIONS = frozenset({"tensor.empty", "linalg.fill"})
 
@@ -32,7 +32,7 @@ Scope = dict[Hashable, list[Operation]]
 
 
 def _key(op: Operation) -> Hashable:
-    attributes = frozenset(item for item in op.attributes.items() if item[0] != "npu.loc")
+    attributes = frozenset(item for item in op.attributes.items() if item[0] != "npu.node")
     return (
         op.name,
         op.operands,

@@ -23,11 +23,11 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation
 
-from npu_mlir.diagnostics import place_of
 from npu_mlir.dialects.npu_isa import Pipe
-from npu_mlir.locations import closest_node
 from npu_mlir.simulator.critical_path import NOWHERE, Key, Link, parts
-from npu_mlir.simulator.observer import Observer, Site
+from npu_mlir.simulator.observer import Observer, SiteRecord
+from npu_mlir.support.diagnostics import place_of
+from npu_mlir.support.locations import closest_node
 
 UNKNOWN = "(no location)"
 
@@ -151,7 +151,7 @@ def _pipes(observer: Observer, end: int, launch: int) -> dict[str, PipeTime]:
     return {"S": unit, **result}
 
 
-def _add_site(time: PipeTime, site: Site) -> None:
+def _add_site(time: PipeTime, site: SiteRecord) -> None:
     time.busy += site.sums["count"] * site.occupancy
     time.transfer += site.sums["count"] * site.transfer
     time.fill += site.sums["fill"]
@@ -177,7 +177,7 @@ def _chain(link: Link | None) -> list[tuple[int, str, int, int]]:
     return chain
 
 
-def _by_cause(by_key: Counter[Key], sites: list[Site], launch: int) -> dict[str, int]:
+def _by_cause(by_key: Counter[Key], sites: list[SiteRecord], launch: int) -> dict[str, int]:
     result = Counter[str]()
     for (site, category), cycles in by_key.items():
         of_pipe = site != NOWHERE and category in ("busy", "latency", "fill")
@@ -201,7 +201,7 @@ def _by_loc(by_key: Counter[Key], sites: list[SiteTime], launch: int) -> dict[st
     return _ranked(result)
 
 
-def _site(number: int, site: Site, text: str, by_key: Counter[Key]) -> SiteTime:
+def _site(number: int, site: SiteRecord, text: str, by_key: Counter[Key]) -> SiteTime:
     waits = [
         Wait(str(wait.src), str(wait.dst), wait.event, wait.setter, cycles)
         for wait, cycles in site.waiting.items()

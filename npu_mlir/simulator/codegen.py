@@ -34,8 +34,8 @@ from npu_mlir.simulator.observer import Observer
 from npu_mlir.simulator.periods import loop_periods
 from npu_mlir.simulator.pipes import Clock
 from npu_mlir.simulator.scalar_code import ScalarCode, literal, timing_values
-from npu_mlir.simulator.source import Source
-from npu_mlir.simulator.timing_code import CalledTiming, Event, TimingCode
+from npu_mlir.simulator.source import SourceWriter
+from npu_mlir.simulator.timing_code import CalledTiming, Event, NoTiming
 
 Decode = Callable[[npu_isa.Instruction], Callable[..., None]]
 
@@ -97,11 +97,11 @@ class _Generator:
         self.op = kernel = blocks.kernel
         self.decode = decode
         self.mode = mode
-        self.source = Source()
+        self.source = SourceWriter()
         self.source.names["over_budget"] = over_budget
         self.line = self.source.line
         self.scalars = ScalarCode(self.source, timing_values(kernel) if mode.only_time else None)
-        self.timing = TimingCode()
+        self.timing = NoTiming()
         if mode.time and mode.inline:
             self.timing = InlinedTiming(self.source, clock, blocks)
         elif mode.time:

@@ -22,12 +22,12 @@ import numpy as np
 from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Operation
 
-from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.tile import Space
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.simulator.attribution import loc_of
 from npu_mlir.simulator.pipes import Clock
+from npu_mlir.support.diagnostics import UserError
 
 TYPES = {
     "f16": np.float16,

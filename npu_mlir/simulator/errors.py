@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa
-from npu_mlir.locations import PROVENANCE, closest_node
+from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.locations import PROVENANCE, closest_node
 
 
 class SimulationError(UserError):

@@ -14,7 +14,7 @@ from npu_mlir.analysis.affine_maps import python_expression
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.npu_isa.gm import dim_coefficients
-from npu_mlir.dtypes import numpy_dtype
+from npu_mlir.support.dtypes import numpy_dtype
 
 
 @lru_cache(maxsize=1024)

@@ -17,10 +17,10 @@ from typing import Protocol
 
 from xdsl.ir import Operation
 
-from npu_mlir.diagnostics import Note
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import Extent, Pipe
 from npu_mlir.simulator.errors import SimulationError, describe
+from npu_mlir.support.diagnostics import Note
 from npu_mlir.targets.target import Target
 
 

@@ -2,8 +2,8 @@
 
 - A race: two accesses of different pipes to the same bytes, one of them a write, that no flag or barrier orders. Each
   pipe has a vector clock: how many entries of every other pipe are known to be complete before its next one. A set
-  copies the clock of its pipe, the wait merges the copy. Memory has an `Access` per operand of an instruction and
-  address, with the number of its last execution, and a list of the accesses of other pipes that it can conflict with,
+  copies the clock of its pipe, the wait merges the copy. Memory has a `TrackedAccess` per operand of an instruction
+  and address, with the number of its last execution, and a list of the accesses of other pipes that it can conflict with,
   found when either is first seen. The last one of each suffices, as pipes are in order.
 - A flag that is waited for and not set, set again while pending or possibly before the last wait consumed it, or left
   pending at the end.
@@ -33,18 +33,18 @@ from npu_mlir.simulator import hazard_messages
 from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.simulator.extents import overlap
 from npu_mlir.simulator.gm_hazards import GmMemory
+from npu_mlir.simulator.initialized import SlotBytes, spread
 from npu_mlir.simulator.pipes import EXECUTING
-from npu_mlir.simulator.written import Slot, spread
 from npu_mlir.targets.target import Target
 
 NUMBER = {pipe: i for i, pipe in enumerate(EXECUTING)}
 BUCKETS = 32
 """Parts of a memory by which accesses are sorted, to find those that may overlap."""
 
-Check = Callable[..., None]
+HazardCheck = Callable[..., None]
 
 
-class Access:
+class TrackedAccess:
     """An operand of an instruction at one address."""
 
     __slots__ = (
@@ -61,7 +61,7 @@ class Access:
         "write",
     )
 
-    def __init__(self, operand: Operand, address: int, slot: Slot):
+    def __init__(self, operand: Operand, address: int, slot: SlotBytes):
         self.op = operand.op
         self.pipe = NUMBER[operand.op.PIPE]
         self.write = operand.write
@@ -74,7 +74,7 @@ class Access:
         """The version of the slot for which all bytes were seen to be written."""
         self.last = 0
         """The number of the pipe's entry that made this access last."""
-        self.conflicts: list[Access] = []
+        self.conflicts: list[TrackedAccess] = []
 
 
 @dataclass
@@ -89,15 +89,15 @@ class Operand:
     write: bool
     extent: Extent
     elements: Elements | None
-    accesses: dict[int, Access]
+    accesses: dict[int, TrackedAccess]
 
 
 @dataclass(slots=True)
 class Execution:
     """An instruction with the addresses of one of its executions."""
 
-    accesses: list[Access]
-    conflicts: list[Access]
+    accesses: list[TrackedAccess]
+    conflicts: list[TrackedAccess]
     """Of all its accesses."""
     known: int
     """How many accesses were known when the conflicts were found."""
@@ -126,18 +126,18 @@ class Hazards:
         self.issued = [0] * len(EXECUTING)
         self.flags = defaultdict[tuple[int, int], Flags](Flags)
         """By the pipes that set them and wait for them."""
-        self.seen: dict[tuple[Space, int], list[Access]] = {}
+        self.seen: dict[tuple[Space, int], list[TrackedAccess]] = {}
         """The accesses that touch each bucket of each memory."""
         self.known = 0
         """How many accesses there are."""
         self.version = 0
         """How often poison was written to some slot."""
-        self.slots: dict[tuple[npu_isa.BufferOp, int], Slot] = {}
+        self.slots: dict[tuple[npu_isa.BufferOp, int], SlotBytes] = {}
         self.gm = GmMemory(kernel, self.clocks, target)
 
     # ---- instructions
 
-    def instruction(self, op: npu_isa.Instruction, bases: Sequence[SSAValue | None]) -> Check:
+    def instruction(self, op: npu_isa.Instruction, bases: Sequence[SSAValue | None]) -> HazardCheck:
         """What to call with the operands of each execution of `op`, followed by the base of each address among them."""
         accesses = op.accesses(self.target.cube_m)
         operands = self._operands(op, accesses, bases)
@@ -205,7 +205,7 @@ class Hazards:
         conflicts = [other for access in accesses for other in access.conflicts]
         return Execution(accesses, conflicts, self.known)
 
-    def _race(self, execution: Execution, other: Access) -> SimulationError:
+    def _race(self, execution: Execution, other: TrackedAccess) -> SimulationError:
         access = next(access for access in execution.accesses if other in access.conflicts)
         return hazard_messages.race(other, access, self.target)
 
@@ -230,7 +230,7 @@ class Hazards:
             result.append(operand)
         return result
 
-    def _first(self, operand: Operand, args: Sequence[int]) -> Access:
+    def _first(self, operand: Operand, args: Sequence[int]) -> TrackedAccess:
         """The access of an operand at an address that has not been seen so far."""
         address, base = args[operand.address], args[operand.base]
         size = operand.buffer.bytes.value.data
@@ -238,13 +238,13 @@ class Hazards:
             raise hazard_messages.outside(operand, address, base)
         slot = self.slots.get((operand.buffer, base))
         if slot is None:
-            slot = self.slots[operand.buffer, base] = Slot(base, size)
-        access = Access(operand, address, slot)
+            slot = self.slots[operand.buffer, base] = SlotBytes(base, size)
+        access = TrackedAccess(operand, address, slot)
         operand.accesses[address] = access
         self.known += 1
         space = operand.buffer.result.type.space.data
         size = max(1, self.target.capacity(space) // BUCKETS)
-        near: dict[int, Access] = {}
+        near: dict[int, TrackedAccess] = {}
         for bucket in range(address // size, (address + operand.extent.end - 1) // size + 1):
             here = self.seen.setdefault((space, bucket), [])
             near |= {id(other): other for other in here if other.pipe != access.pipe}
@@ -283,7 +283,7 @@ class Hazards:
 
     # ---- flags
 
-    def set_flag(self, op: npu_isa.SetFlagOp) -> Check:
+    def set_flag(self, op: npu_isa.SetFlagOp) -> HazardCheck:
         """What to call with the event id."""
         src, dst = (NUMBER[pipe] for pipe in op.pipes)
         flags, limit = self.flags[src, dst], self.target.event_ids
@@ -303,7 +303,7 @@ class Hazards:
 
         return check
 
-    def wait_flag(self, op: npu_isa.WaitFlagOp) -> Check:
+    def wait_flag(self, op: npu_isa.WaitFlagOp) -> HazardCheck:
         """What to call with the event id."""
         src, dst = (NUMBER[pipe] for pipe in op.pipes)
         flags, limit = self.flags[src, dst], self.target.event_ids

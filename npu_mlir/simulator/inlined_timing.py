@@ -41,9 +41,9 @@ from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.simulator.blocks import Blocks
 from npu_mlir.simulator.errors import wait_without_set
 from npu_mlir.simulator.pipes import EXECUTING, Clock
-from npu_mlir.simulator.source import Source
-from npu_mlir.simulator.symbolic_times import Check, Time, strongest
-from npu_mlir.simulator.timing_code import Event, TimingCode
+from npu_mlir.simulator.source import SourceWriter
+from npu_mlir.simulator.symbolic_times import BoundCheck, Time, strongest
+from npu_mlir.simulator.timing_code import Event, NoTiming
 from npu_mlir.targets.cost import Cost
 
 Pair = tuple[Pipe, Pipe]
@@ -92,10 +92,10 @@ class _Flags:
         return f"{self.name}[{event}]" if self.computed else f"{self.name}_{event}"
 
 
-class InlinedTiming(TimingCode):
+class InlinedTiming(NoTiming):
     """The recurrences as code."""
 
-    def __init__(self, source: Source, clock: Clock, blocks: Blocks):
+    def __init__(self, source: SourceWriter, clock: Clock, blocks: Blocks):
         target = blocks.target
         self.source = source
         self.clock = clock
@@ -114,7 +114,7 @@ class InlinedTiming(TimingCode):
                     self._declare(op)
         self.offset = 0
         """Of the scalar time over `S`."""
-        self.checks: list[Check] = []
+        self.checks: list[BoundCheck] = []
         self.checked = 0
         """Of the checks, how many are in the code already."""
         self.opened: int | None = None
@@ -238,13 +238,13 @@ class InlinedTiming(TimingCode):
         number = len(pipe.starts)
         index = number - self.depth
         old = pipe.starts[index] if index >= 0 else f"a{pipe.number}_{number}"
-        self.checks.append(Check(pipe.name, number, self.offset, old))
+        self.checks.append(BoundCheck(pipe.name, number, self.offset, old))
         self.offset += self.issue
         return Time("S", self.offset, ((self.offset, len(self.checks)),))
 
     def _check(self) -> None:
         """Bring `S` up to date; the order of checks does not matter."""
-        groups: dict[Pipe, list[Check]] = {}
+        groups: dict[Pipe, list[BoundCheck]] = {}
         for check in self.checks[self.checked :]:
             groups.setdefault(check.pipe, []).append(check)
         self.checked = len(self.checks)
@@ -297,7 +297,7 @@ class InlinedTiming(TimingCode):
             return False
         return all(self._passes(time, check, offset) for check in self.checks[max(counts) :])
 
-    def _passes(self, time: Time, check: Check, offset: int) -> bool:
+    def _passes(self, time: Time, check: BoundCheck, offset: int) -> bool:
         """Whether a time is not before what a check may make of the scalar time at that offset."""
         durations, oldest = self.pipes[check.pipe].durations, check.entry - self.depth
         for pipe, entry, cycles in time.behind:

@@ -46,7 +46,7 @@ class FlagWait:
 
 
 @dataclass
-class Site:
+class SiteRecord:
     """What all executions of one instruction, flag or barrier amount to, in cycles of its pipe."""
 
     op: Operation
@@ -86,7 +86,7 @@ class Observer:
         self.clock = clock
         self.target = target
         self.recording = recording
-        self.sites: list[Site] = []
+        self.sites: list[SiteRecord] = []
         self.pipes = {pipe: _PipeState(pipe, state) for pipe, state in clock.pipes.items()}
         self.activity = Activity(list(clock.pipes))
         self.raised: dict[tuple[Pipe, Pipe, int], tuple[Link | None, int, int]] = {}
@@ -251,7 +251,7 @@ class Observer:
     # ---- parts
 
     def _site(self, op: Operation, pipe: Pipe) -> int:
-        self.sites.append(Site(op, pipe))
+        self.sites.append(SiteRecord(op, pipe))
         return len(self.sites) - 1
 
     def _compute(self, now: int) -> None:
@@ -262,7 +262,7 @@ class Observer:
             self.link = (self.link, (NOWHERE, "scalar"), cycles)
             self.now = now
 
-    def _issue(self, site: Site, state: _PipeState, now: int, after: int) -> None:
+    def _issue(self, site: SiteRecord, state: _PipeState, now: int, after: int) -> None:
         """The scalar unit got `now` to the entry, waited for room in the queue, and was through with it at `after`."""
         self._compute(now)
         site.sums["count"] += 1
@@ -289,7 +289,7 @@ class Observer:
             if idle > 0:
                 state.blocked[cause] = state.blocked.get(cause, 0) + idle
 
-    def _gap(self, site: Site, state: _PipeState, free: int, arrival: int, start: int) -> int:
+    def _gap(self, site: SiteRecord, state: _PipeState, free: int, arrival: int, start: int) -> int:
         """The pipe is free from `free` on, the entry arrives and starts: cycles that it held the pipe up before it."""
         if arrival > free:
             rest = arrival - free
@@ -304,7 +304,7 @@ class Observer:
             state.blocked = {}
         return start - free if start > free else 0
 
-    def _flagged(self, site: Site, state: _PipeState, link: Link | None, key: Key) -> None:
+    def _flagged(self, site: SiteRecord, state: _PipeState, link: Link | None, key: Key) -> None:
         """A set or wait starts at `link` and takes the flag cycles."""
         cycles = state.clock.flag_cycles
         site.sums["flag"] += cycles

@@ -19,11 +19,11 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from npu_mlir.analysis.affine_maps import python_expression
-from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.registry import elementwise_function
-from npu_mlir.simulator.source import Source
+from npu_mlir.simulator.source import SourceWriter
+from npu_mlir.support.diagnostics import UserError
 
 _INFIX: dict[type[Operation], str] = {
     arith.AddiOp: "{} + {}",
@@ -52,7 +52,7 @@ _PREDICATES = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
 class ScalarCode:
     """The scalar values of a kernel in generated code."""
 
-    def __init__(self, source: Source, needed: set[SSAValue] | None):
+    def __init__(self, source: SourceWriter, needed: set[SSAValue] | None):
         self.source = source
         self.needed = needed
         """The values that matter, None for all."""

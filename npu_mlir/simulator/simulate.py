@@ -16,11 +16,9 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.npu_isa import BufferOp, CubeWork, Instruction, MoveWork, Pipe
 from npu_mlir.dialects.npu_isa.base import ints
-from npu_mlir.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters.framework import Interpreter, check_inputs
 from npu_mlir.interpreters.npu_isa import DEFAULT_TARGET
 from npu_mlir.interpreters.npu_isa.core import Core
@@ -37,6 +35,8 @@ from npu_mlir.simulator.pipes import Clock
 from npu_mlir.simulator.recording import Recording
 from npu_mlir.simulator.sites import site_texts
 from npu_mlir.simulator.values import Decoder
+from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.dtypes import numpy_dtype, static_shape
 from npu_mlir.targets.cost import padded_macs
 from npu_mlir.targets.target import Target, get_target
 
@@ -256,7 +256,7 @@ class KernelProgram:
     def __init__(self, kernel: tile.KernelOp, host: _Host):
         self.kernel = kernel
         self.host = host
-        loc = kernel.attributes.get("npu.loc")
+        loc = kernel.attributes.get("npu.node")
         self.stats = KernelStats(kernel.sym_name.data, loc.data if isinstance(loc, StringAttr) else "")
         self.once: KernelStats | None = None
         self._repeat: Generated | None = None

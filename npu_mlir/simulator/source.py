@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-class Source:
+class SourceWriter:
     """Lines at an indentation that grows and shrinks with the control flow."""
 
     def __init__(self) -> None:

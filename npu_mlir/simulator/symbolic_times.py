@@ -1,7 +1,7 @@
 """Times in generated code as a variable plus a constant, with what is known of them when the code is written.
 
 Everything is relative to one place in the code, with the entries that are issued from there on numbered by pipe. The
-scalar time is `S` plus a constant, and later where a full queue holds up the scalar unit: a `Check` each.
+scalar time is `S` plus a constant, and later where a full queue holds up the scalar unit: a `BoundCheck` each.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Time:
 
 
 @dataclass(frozen=True)
-class Check:
+class BoundCheck:
     """An entry can't be issued, at `S + offset`, before an older one, `old`, has left the queue."""
 
     pipe: Pipe

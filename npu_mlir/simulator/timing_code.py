@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.simulator.errors import wait_without_set
-from npu_mlir.simulator.observed_repeats import ObservedRepeats
+from npu_mlir.simulator.observed_steady_state import ObservedRepeats
 from npu_mlir.simulator.observer import Observer
 from npu_mlir.simulator.pipes import Clock
-from npu_mlir.simulator.repeats import Repeats
-from npu_mlir.simulator.source import Source
+from npu_mlir.simulator.source import SourceWriter
+from npu_mlir.simulator.steady_state import SteadyState
 from npu_mlir.targets.cost import Cost
 
 
@@ -46,7 +46,7 @@ class Event:
         return f"{self.first} + {index} % {self.slots}" if self.first else f"{index} % {self.slots}"
 
 
-class TimingCode:
+class NoTiming:
     """Code without time."""
 
     def begin(self) -> None:
@@ -77,9 +77,9 @@ class TimingCode:
     def barrier(self, op: npu_isa.BarrierOp) -> None:
         """Wait until all pipes are idle."""
 
-    def repeats(self, period: int, pipes: Iterable[Pipe]) -> Repeats:
+    def repeats(self, period: int, pipes: Iterable[Pipe]) -> SteadyState:
         """What watches a loop of that period whose entries go to these pipes."""
-        return Repeats(period)
+        return SteadyState(period)
 
     def state(self) -> list[str]:
         """Expressions for all that the time of later entries depends on, settled: times, and lists `*name` of them."""
@@ -90,10 +90,10 @@ class TimingCode:
         return []
 
 
-class CalledTiming(TimingCode):
+class CalledTiming(NoTiming):
     """A call per entry."""
 
-    def __init__(self, source: Source, clock: Clock, observer: Observer | None):
+    def __init__(self, source: SourceWriter, clock: Clock, observer: Observer | None):
         self.source = source
         self.clock = clock
         self.observer = observer
@@ -129,7 +129,7 @@ class CalledTiming(TimingCode):
         observer = self.observer
         self._call(_wait(self.clock, op) if observer is None else observer.wait_flag(op), str(event))
 
-    def repeats(self, period: int, pipes: Iterable[Pipe]) -> Repeats:
+    def repeats(self, period: int, pipes: Iterable[Pipe]) -> SteadyState:
         assert self.observer is not None
         return ObservedRepeats(period, self.observer, pipes)
 

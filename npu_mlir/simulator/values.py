@@ -15,19 +15,19 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 
-from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.tile import Space
-from npu_mlir.dtypes import numpy_dtype
 from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.npu_isa import accumulator_type, use_core
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.npu_isa.functions import compute_type
 from npu_mlir.simulator.gm_box import box_of
-from npu_mlir.simulator.thunks import Run, Thunk, cached
 from npu_mlir.simulator.vector_values import VECTOR_INSTRUCTIONS, vector
+from npu_mlir.simulator.view_cache import Run, Thunk, cached
+from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.dtypes import numpy_dtype
 
 
 class L0:

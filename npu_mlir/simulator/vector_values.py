@@ -12,12 +12,12 @@ from xdsl.ir import Attribute
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.tile import Space
-from npu_mlir.dtypes import numpy_dtype
 from npu_mlir.interpreters import sums
 from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.npu_isa.functions import BINARY, COMPARE, REDUCE, UNARY, compute_type, convert
-from npu_mlir.simulator.thunks import Run, Thunk, cached
+from npu_mlir.simulator.view_cache import Run, Thunk, cached
+from npu_mlir.support.dtypes import numpy_dtype
 
 
 def vector(core: Core, op: npu_isa.VectorInstruction) -> Run:

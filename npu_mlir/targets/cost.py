@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects.npu_isa import CubeWork, MoveWork, VectorWork, Work
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.targets.target import Target
 
 

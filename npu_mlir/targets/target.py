@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from npu_mlir.diagnostics import UserError, closest
-from npu_mlir.registry import table
+from npu_mlir.support.diagnostics import UserError, closest
+from npu_mlir.support.registry import table
 
 TARGETS = table("target", {file.stem: str(file) for file in Path(__file__).parent.glob("*.toml")})
 """The files that describe the machines known by a name, those of plugins included."""
@@ -142,7 +142,7 @@ def get_target(name: str) -> Target:
     if name.endswith(".toml"):
         return read_target(Path(name))
     if name not in TARGETS:
-        from npu_mlir.plugins import load_installed_plugins
+        from npu_mlir.support.plugins import load_installed_plugins
 
         load_installed_plugins()
     if name not in TARGETS:

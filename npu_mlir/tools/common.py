@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn
 
 from npu_mlir import __version__
-from npu_mlir.diagnostics import UserError, closest, render
+from npu_mlir.support.diagnostics import UserError, closest, render
 
 PLUGIN_OPTIONS = ("--load-pass-plugin", "--load-dialect-plugin")
 
@@ -101,7 +101,7 @@ def _take_plugins(arguments: list[str]) -> list[str]:
         if not path:
             raise UserError(f"{option} needs a file: {option} my_pass.py")
 
-        from npu_mlir.plugins import load_plugin_file
+        from npu_mlir.support.plugins import load_plugin_file
 
         load_plugin_file(path)
     return rest

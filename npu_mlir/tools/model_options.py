@@ -6,15 +6,15 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from npu_mlir.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.tools.common import ArgumentParser
 from npu_mlir.tools.pass_flags import PassFlags, passes_of
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from npu_mlir.api import Program, Source
-    from npu_mlir.pass_manager import PassInstrument
+    from npu_mlir.api import Program, ModelSource
+    from npu_mlir.pass_infra.pass_manager import PassInstrument
 
 PASSES_HELP = (
     "passes that say where they belong (runs_after) can be added by their flags: --PASS[='OPTION=VALUE ...']"
@@ -37,7 +37,7 @@ def add_model_options(parser: ArgumentParser) -> None:
     parser.epilog = PASSES_HELP
 
 
-def read_model(args: argparse.Namespace, file: str) -> Source:
+def read_model(args: argparse.Namespace, file: str) -> ModelSource:
     """The program in a file, before any pass."""
     from npu_mlir import api
 
@@ -56,7 +56,7 @@ def read_model(args: argparse.Namespace, file: str) -> Source:
 
 def compile_model(
     args: argparse.Namespace,
-    source: Source,
+    source: ModelSource,
     file: str,
     emit: str,
     flags: PassFlags,
@@ -65,7 +65,7 @@ def compile_model(
 ) -> Program:
     """Take the program of a file to a level, with the passes that flags add; a crash leaves a reproducer."""
     from npu_mlir.pipeline import joined
-    from npu_mlir.reproducer import reproduced
+    from npu_mlir.pass_infra.reproducer import reproduced
 
     extra = passes_of(flags)
     # Standard input cannot be read again.

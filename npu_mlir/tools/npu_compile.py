@@ -16,7 +16,7 @@ from npu_mlir.tools.model_options import add_model_options, compile_model, read_
 from npu_mlir.tools.pass_flags import parse_with_pass_flags
 
 if TYPE_CHECKING:
-    from npu_mlir.pass_manager import PassInstrument
+    from npu_mlir.pass_infra.pass_manager import PassInstrument
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,12 +45,12 @@ def _make_parser() -> ArgumentParser:
 def _run(argv: list[str]) -> int:
     flags, args = parse_with_pass_flags(_make_parser, argv)
 
-    from npu_mlir.files import check_writable
+    from npu_mlir.support.files import check_writable
 
     for path in (args.output, args.mlir_pass_pipeline_crash_reproducer):
         check_writable(path or "-")
 
-    from npu_mlir.module_io import save_module
+    from npu_mlir.ir.module_io import save_module
 
     source = read_model(args, args.model)
     instruments = _instruments(args.check_equivalence)
@@ -63,7 +63,7 @@ def _instruments(seed: int | None) -> list[PassInstrument]:
     if seed is None:
         return []
 
-    from npu_mlir.equivalence import EquivalenceChecker
+    from npu_mlir.validation.equivalence import EquivalenceChecker
 
     return [EquivalenceChecker(seed)]
 

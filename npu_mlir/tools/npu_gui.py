@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from npu_mlir.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.tools.common import ArgumentParser, run_tool
 from npu_mlir.tools.pass_flags import PassFlags, parse_with_pass_flags, passes_of
 
@@ -55,9 +55,9 @@ def make_app(args: argparse.Namespace, flags: PassFlags) -> InputApp:
     from xdsl.universe import Universe
 
     from npu_mlir.dialects import DIALECTS, dialect_factory
-    from npu_mlir.files import read_text
+    from npu_mlir.support.files import read_text
     from npu_mlir.passes import PASSES, pass_factory
-    from npu_mlir.plugins import load_installed_plugins
+    from npu_mlir.support.plugins import load_installed_plugins
 
     load_installed_plugins()
     everything = Universe.get_multiverse()

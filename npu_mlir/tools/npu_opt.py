@@ -14,8 +14,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from npu_mlir.actions import describe, limited, parse_counters
-from npu_mlir.diagnostics import SourceLocation, UserError, handling, register_source, render, warn
+from npu_mlir.support.debug_counter import describe, limited, parse_counters
+from npu_mlir.support.diagnostics import SourceLocation, UserError, handling, register_source, render, warn
 from npu_mlir.tools.common import run_tool
 from npu_mlir.tools.npu_opt_options import (
     OptParser,
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
-    from npu_mlir.actions import Counter
-    from npu_mlir.instruments.pass_statistics import PassStatistics
-    from npu_mlir.instruments.timing import Timing
-    from npu_mlir.pass_manager import PassInstrument
-    from npu_mlir.pass_pipeline import Nest
+    from npu_mlir.support.debug_counter import Counter
+    from npu_mlir.pass_infra.instruments.pass_statistics import PassStatistics
+    from npu_mlir.pass_infra.instruments.timing import Timing
+    from npu_mlir.pass_infra.pass_manager import PassInstrument
+    from npu_mlir.pass_infra.pipeline_parser import PassNest
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,7 +53,7 @@ def _run(argv: list[str]) -> int:
     pipeline = _make_pipeline(args, pass_flags)
     job = _Job(args, pipeline, _make_timing(args), parse_counters(args.mlir_debug_counter))
 
-    from npu_mlir.files import check_writable, read_text
+    from npu_mlir.support.files import check_writable, read_text
 
     for path in (args.output, args.mlir_pass_pipeline_crash_reproducer, args.mlir_generate_reproducer):
         check_writable(path or "-")
@@ -66,23 +66,23 @@ def _run(argv: list[str]) -> int:
             print(report(args.mlir_timing_display), file=sys.stderr)
 
 
-def _make_pipeline(args: argparse.Namespace, flags: PassFlags) -> Nest | None:
+def _make_pipeline(args: argparse.Namespace, flags: PassFlags) -> PassNest | None:
     """The passes that the command line names, if it names any."""
     if args.pass_pipeline is None and not flags:
         return None
 
-    from npu_mlir.pass_pipeline import ROOT_ANCHOR, Nest, parse_pipeline
+    from npu_mlir.pass_infra.pipeline_parser import ROOT_ANCHOR, PassNest, parse_pipeline
 
     if args.pass_pipeline is not None:
         return parse_pipeline(args.pass_pipeline, any_root=args.no_implicit_module)
-    return Nest(ROOT_ANCHOR, tuple(passes_of(flags)))
+    return PassNest(ROOT_ANCHOR, tuple(passes_of(flags)))
 
 
 def _make_timing(args: argparse.Namespace) -> Timing | None:
     if not args.mlir_timing:
         return None
 
-    from npu_mlir.instruments.timing import Timing
+    from npu_mlir.pass_infra.instruments.timing import Timing
 
     return Timing()
 
@@ -92,7 +92,7 @@ class _Job:
     """What the command line asks for, done on an input."""
 
     args: argparse.Namespace
-    pipeline: Nest | None
+    pipeline: PassNest | None
     timing: Timing | None
     counters: dict[str, Counter]
 
@@ -103,7 +103,7 @@ class _Job:
         if self.args.verify_diagnostics is not None:
             return self._run_parts([text], name)
 
-        from npu_mlir.module_io import save_module
+        from npu_mlir.ir.module_io import save_module
 
         module = self._process(text, name)
         with self._timed("Output"):
@@ -139,7 +139,7 @@ class _Job:
 
     def _verify_diagnostics(self, part: str, name: str) -> tuple[str | None, bool]:
         """Process a part and compare the messages with the expected ones."""
-        from npu_mlir.expected_diagnostics import DiagnosticVerifier, render_mismatches
+        from npu_mlir.support.expected_diagnostics import DiagnosticVerifier, render_mismatches
 
         register_source(name, part)
         try:
@@ -160,14 +160,14 @@ class _Job:
 
     def _process(self, text: str, name: str) -> ModuleOp:
         """Parse, verify, run the passes."""
-        from npu_mlir.dialects import make_context
-        from npu_mlir.module_io import parse_with_weights
-        from npu_mlir.verification import verify
+        from npu_mlir.dialects.context import make_context
+        from npu_mlir.ir.module_io import parse_with_weights
+        from npu_mlir.ir.verification import verify
 
         ctx = make_context()
         ctx.allow_unregistered = self.args.allow_unregistered_dialect
         if self.args.irdl_file is not None:
-            from npu_mlir.irdl_files import register_irdl
+            from npu_mlir.ir.irdl_files import register_irdl
 
             register_irdl(ctx, self.args.irdl_file)
         implicit = not self.args.no_implicit_module
@@ -180,7 +180,7 @@ class _Job:
         with self._timed("(V) Verifier"):
             verify(module)
         if self.args.verify_roundtrip:
-            from npu_mlir.roundtrip import check_roundtrip
+            from npu_mlir.validation.roundtrip import check_roundtrip
 
             check_roundtrip(ctx, module)
         pipeline, verify_each = self._pipeline_for(module, text, name)
@@ -190,12 +190,12 @@ class _Job:
                 verify(module)
         return module
 
-    def _pipeline_for(self, module: ModuleOp, text: str, name: str) -> tuple[Nest | None, bool]:
+    def _pipeline_for(self, module: ModuleOp, text: str, name: str) -> tuple[PassNest | None, bool]:
         """The passes to run on this module, and whether to verify after each."""
         pipeline, verify_each = self.pipeline, self.args.verify_each
         if self.args.run_reproducer:
-            from npu_mlir.pass_pipeline import parse_pipeline
-            from npu_mlir.reproducer import read_reproducer
+            from npu_mlir.pass_infra.pipeline_parser import parse_pipeline
+            from npu_mlir.pass_infra.reproducer import read_reproducer
 
             pipeline_text, verify_each = read_reproducer(text, name)
             pipeline = parse_pipeline(pipeline_text, f"pipeline in {name}")
@@ -212,13 +212,13 @@ class _Job:
         self,
         ctx: Context,
         module: ModuleOp,
-        pipeline: Nest,
+        pipeline: PassNest,
         verify_each: bool,
         original: Callable[[], ModuleOp],
     ) -> None:
         """Run the pipeline; `original` makes the module of the input again, for reproducers."""
-        from npu_mlir.pass_manager import PassManager
-        from npu_mlir.reproducer import ReproducerWriter
+        from npu_mlir.pass_infra.pass_manager import PassManager
+        from npu_mlir.pass_infra.reproducer import ReproducerWriter
 
         reproducer = ReproducerWriter(
             original,
@@ -248,7 +248,7 @@ class _Job:
         if not self.args.mlir_pass_statistics:
             return []
 
-        from npu_mlir.instruments.pass_statistics import PassStatistics
+        from npu_mlir.pass_infra.instruments.pass_statistics import PassStatistics
 
         return [PassStatistics()]
 
@@ -258,19 +258,19 @@ class _Job:
         if wants_dumps(args):
             instruments.append(_make_printer(args))
         if args.mlir_print_ir_diff:
-            from npu_mlir.instruments.ir_diff import IRDiffPrinter
+            from npu_mlir.pass_infra.instruments.ir_diff import IRDiffPrinter
 
             instruments.append(IRDiffPrinter(print_options(args)))
         if args.check_equivalence is not None:
-            from npu_mlir.equivalence import EquivalenceChecker
+            from npu_mlir.validation.equivalence import EquivalenceChecker
 
             # Behind the printers, so that the IR that is wrong is shown as well.
             instruments.append(EquivalenceChecker(args.check_equivalence))
         return instruments
 
     def _text(self, module: ModuleOp) -> str:
-        from npu_mlir.module_io import module_text
-        from npu_mlir.printing import op_text
+        from npu_mlir.ir.module_io import module_text
+        from npu_mlir.ir.printing import op_text
 
         options = print_options(self.args)
         op = module.body.block.first_op
@@ -279,7 +279,7 @@ class _Job:
         return module_text(module, options)
 
     def _write(self, text: str) -> None:
-        from npu_mlir.files import write_atomically
+        from npu_mlir.support.files import write_atomically
 
         write_atomically(self.args.output, text)
 
@@ -289,7 +289,7 @@ class _Job:
 
 def _make_printer(args: argparse.Namespace) -> PassInstrument:
     """What prints the IR around passes."""
-    from npu_mlir.instruments.ir_printer import IRPrinter, Selection
+    from npu_mlir.pass_infra.instruments.ir_printer import IRPrinter, Selection
 
     before, after = split_names(args.mlir_print_ir_before), split_names(args.mlir_print_ir_after)
     after_all = args.mlir_print_ir_after_all or (args.mlir_print_ir_after_change and not after)
@@ -320,7 +320,7 @@ def _split(text: str, marker: str, name: str) -> list[str]:
 
 
 def _list_passes() -> int:
-    from npu_mlir.pass_listing import describe_passes
+    from npu_mlir.pass_infra.pass_listing import describe_passes
 
     print("\n".join(describe_passes()))
     return 0

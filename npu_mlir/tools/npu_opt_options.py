@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_mlir.diagnostics import UserError, closest
+from npu_mlir.support.diagnostics import UserError, closest
 from npu_mlir.passes import PASSES, is_pass
 from npu_mlir.tools.common import ArgumentParser
 from npu_mlir.tools.pass_flags import PassFlags
 
 if TYPE_CHECKING:
-    from npu_mlir.printing import PrintOptions
+    from npu_mlir.ir.printing import PrintOptions
 
 Add = Callable[..., argparse.Action]
 
@@ -34,7 +34,7 @@ class OptParser(ArgumentParser):
         _add_reports(self.add_argument_group("measurements and reproducers").add_argument)
 
     def format_help(self) -> str:
-        from npu_mlir.pass_listing import describe_passes
+        from npu_mlir.pass_infra.pass_listing import describe_passes
 
         passes = "\n".join(f"  --{line}" if line[0] != " " else f"  {line}" for line in describe_passes())
         return f"{super().format_help()}\npasses, run in the order of their flags:\n{passes}\n"
@@ -229,7 +229,7 @@ def _check_pass_names(option: str, names: Iterable[str]) -> None:
 
 def print_options(args: argparse.Namespace) -> PrintOptions:
     """How to print IR."""
-    from npu_mlir.printing import PrintOptions
+    from npu_mlir.ir.printing import PrintOptions
 
     return PrintOptions(
         generic=args.mlir_print_op_generic,

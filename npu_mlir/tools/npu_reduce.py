@@ -12,14 +12,14 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from npu_mlir.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.tools.common import ArgumentParser, run_tool
 
 if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
-    from npu_mlir.reducer import Problem
+    from npu_mlir.validation.reducer import Problem
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -32,11 +32,11 @@ def _run(argv: list[str]) -> int:
     if (args.test is None) == (args.pass_pipeline is None and args.lower_to is None):
         raise UserError("give either --test, or --pass-pipeline or --lower-to")
 
-    from npu_mlir.dialects import make_context
-    from npu_mlir.files import check_writable
-    from npu_mlir.module_io import load_module, save_module
-    from npu_mlir.reducer import reduce_module
-    from npu_mlir.verification import verify
+    from npu_mlir.dialects.context import make_context
+    from npu_mlir.support.files import check_writable
+    from npu_mlir.ir.module_io import load_module, save_module
+    from npu_mlir.validation.reducer import reduce_module
+    from npu_mlir.ir.verification import verify
 
     check_writable(args.output)
     ctx = make_context()
@@ -70,7 +70,7 @@ def _make_parser() -> ArgumentParser:
 
 
 def _problem(args: argparse.Namespace, ctx: Context, module: ModuleOp) -> Problem:
-    from npu_mlir.reducer import PipelineProblem, ScriptProblem
+    from npu_mlir.validation.reducer import PipelineProblem, ScriptProblem
 
     if args.test is not None:
         if args.check_equivalence is not None:
@@ -80,7 +80,7 @@ def _problem(args: argparse.Namespace, ctx: Context, module: ModuleOp) -> Proble
             raise UserError("--test: the command is empty")
         return ScriptProblem(command)
 
-    from npu_mlir.pass_pipeline import parse_pipeline
+    from npu_mlir.pass_infra.pipeline_parser import parse_pipeline
     from npu_mlir.pipeline import pipeline_to
 
     if args.pass_pipeline is not None:

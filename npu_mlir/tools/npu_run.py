@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_mlir.diagnostics import UserError, closest
+from npu_mlir.support.diagnostics import UserError, closest
 from npu_mlir.tools.common import ArgumentParser, run_tool
 from npu_mlir.tools.model_options import add_model_options, compile_model, name_and_value, read_model
 from npu_mlir.tools.pass_flags import PassFlags, parse_with_pass_flags
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from npu_mlir.api import Program
-    from npu_mlir.comparison import Comparison, Tolerance
-    from npu_mlir.intermediates import Intermediates
+    from npu_mlir.support.tolerance import Tolerance
+    from npu_mlir.validation.comparison import Comparison
+    from npu_mlir.validation.intermediates import Intermediates
     from npu_mlir.simulator import SimulationResult
 
 LevelTexts = dict[str, str]
@@ -47,14 +48,14 @@ def _run(argv: list[str]) -> int:
     # Before NumPy is loaded: tiles are too small for a second thread to pay, and sums shall not depend on it.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if args.diff:
-        from npu_mlir.views.diff import print_diff
+        from npu_mlir.report.views.diff import print_diff
 
         print_diff(*args.diff)
         return 0
 
-    from npu_mlir.intermediates import Intermediates
-    from npu_mlir.report import report_of, write_report
-    from npu_mlir.views.tables import print_report, print_timelines
+    from npu_mlir.validation.intermediates import Intermediates
+    from npu_mlir.report.report import report_of, write_report
+    from npu_mlir.report.views.tables import print_report, print_timelines
 
     levels = LevelTexts()
     program = _program(args, flags, levels)
@@ -77,11 +78,11 @@ def _run(argv: list[str]) -> int:
     if args.report:
         write_report(report, args.report)
     if simulation is not None and args.trace:
-        from npu_mlir.views.trace import write_trace
+        from npu_mlir.report.views.trace import write_trace
 
         write_trace(program.module, simulation, args.trace)
     if simulation is not None and args.html:
-        from npu_mlir.views.html import write_html
+        from npu_mlir.report.views.html import write_html
 
         write_html(args.file, program.module, report, simulation, levels, args.html)
     if args.output_dir:
@@ -107,8 +108,8 @@ def _inside(
     if not args.compare_all:
         return True
 
-    from npu_mlir.intermediates import compare_all
-    from npu_mlir.views.tables import print_checks
+    from npu_mlir.validation.intermediates import compare_all
+    from npu_mlir.report.views.tables import print_checks
 
     checks = compare_all(inside.results, args.reference or args.file, inputs, _tolerance(args, program))
     print_checks(checks)
@@ -223,7 +224,7 @@ def _check_arguments(args: argparse.Namespace, flags: PassFlags) -> None:
 
 def _check_paths(args: argparse.Namespace) -> None:
     """Files to write: each can be written, and none is meant for two things."""
-    from npu_mlir.files import check_writable
+    from npu_mlir.support.files import check_writable
 
     taken: dict[str, str] = {}
     for name in ("report", "trace", "html", "mlir_pass_pipeline_crash_reproducer"):
@@ -281,7 +282,7 @@ def _program(args: argparse.Namespace, flags: PassFlags, levels: LevelTexts) -> 
 
     def keep(level: str) -> None:
         if args.html:
-            from npu_mlir.printing import PrintOptions, op_text
+            from npu_mlir.ir.printing import PrintOptions, op_text
 
             levels[level] = op_text(source.program.module, PrintOptions(debuginfo=True))
 
@@ -292,7 +293,7 @@ def _program(args: argparse.Namespace, flags: PassFlags, levels: LevelTexts) -> 
 
 def _inputs(args: argparse.Namespace, program: Program) -> dict[str, np.ndarray]:
     """The inputs that are given, and random ones for the others."""
-    from npu_mlir.arrays import read_npy, read_npz
+    from npu_mlir.support.arrays import read_npy, read_npz
 
     inputs = program.random_inputs(args.seed)
     given: dict[str, np.ndarray] = {}
@@ -312,7 +313,7 @@ def _compare(
     if args.compare == "none":
         return []
 
-    from npu_mlir.comparison import compare, run_onnxruntime
+    from npu_mlir.validation.comparison import compare, run_onnxruntime
 
     tolerance = _tolerance(args, program)
     expected = run_onnxruntime(args.reference or args.file, inputs)
@@ -324,7 +325,7 @@ def _compare(
 
 def _tolerance(args: argparse.Namespace, program: Program) -> Tolerance:
     """What is asked for, or the default of the precision."""
-    from npu_mlir.comparison import TOLERANCES, Tolerance
+    from npu_mlir.support.tolerance import TOLERANCES, Tolerance
 
     default = TOLERANCES[program.precision]
     return Tolerance(
@@ -333,7 +334,7 @@ def _tolerance(args: argparse.Namespace, program: Program) -> Tolerance:
 
 
 def _write_outputs(outputs: dict[str, np.ndarray], directory: Path) -> None:
-    from npu_mlir.arrays import write_npy
+    from npu_mlir.support.arrays import write_npy
 
     try:
         directory.mkdir(parents=True, exist_ok=True)

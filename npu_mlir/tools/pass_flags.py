@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from npu_mlir.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.passes import PASSES
 from npu_mlir.tools.common import ArgumentParser
 
@@ -27,7 +27,7 @@ def parse_with_pass_flags(
     try:
         return _parse(make_parser, argv)
     except UserError:
-        from npu_mlir.plugins import load_installed_plugins
+        from npu_mlir.support.plugins import load_installed_plugins
 
         if not load_installed_plugins():
             raise
@@ -59,6 +59,6 @@ def passes_of(flags: PassFlags) -> list[ModulePass]:
     if not flags:
         return []
 
-    from npu_mlir.pass_pipeline import parse_pass
+    from npu_mlir.pass_infra.pipeline_parser import parse_pass
 
     return [parse_pass(name, options, f"--{name}") for name, options in flags]

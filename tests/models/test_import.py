@@ -10,7 +10,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import zoo
-from npu_mlir.dialects import make_context
+from npu_mlir.dialects.context import make_context
 from npu_mlir.dialects.graph import BatchNormOp, CastOp, Layout, TransposeOp
 from npu_mlir.frontends.onnx import import_model
 from npu_mlir.interpreters import run_function

@@ -8,12 +8,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.linalg.ops import GenericOp
 
 import zoo
-from npu_mlir.dialects import make_context
+from npu_mlir.dialects.context import make_context
 from npu_mlir.frontends.onnx import import_model
 from npu_mlir.interpreters import run_function
+from npu_mlir.ir.verification import verify
 from npu_mlir.passes import load_pass
 from npu_mlir.pipeline import phases_between
-from npu_mlir.verification import verify
 
 GRAPH, LINALG = ([*phase.passes] for phase in phases_between(None, "linalg"))
 UNKNOWN_TO_THE_VECTOR_UNIT = ("math.tanh", "math.erf", "math.rsqrt", "math.powf")

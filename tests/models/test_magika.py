@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 import zoo
-from npu_mlir.dialects import make_context
+from npu_mlir.dialects.context import make_context
 from npu_mlir.frontends.onnx import import_model
 from npu_mlir.interpreters import run_function
 from npu_mlir.passes import load_pass

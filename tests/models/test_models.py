@@ -10,7 +10,7 @@ import pytest
 import npu_mlir
 import zoo
 from npu_mlir import api
-from npu_mlir.levels import LEVELS
+from npu_mlir.support.levels import LEVELS
 
 TOLERANCES = {"f32": zoo.F32, "f16": zoo.F16}
 

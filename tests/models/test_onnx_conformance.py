@@ -16,13 +16,13 @@ from onnx import numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 from xdsl.dialects.builtin import ModuleOp
 
-from npu_mlir.diagnostics import UserError
-from npu_mlir.dialects import make_context
+from npu_mlir.dialects.context import make_context
 from npu_mlir.frontends.onnx import import_model
 from npu_mlir.frontends.onnx.inputs import model_inputs
 from npu_mlir.interpreters import run_function
 from npu_mlir.passes import load_pass
 from npu_mlir.pipeline import PIPELINE
+from npu_mlir.support.diagnostics import UserError
 
 PASSING = 987
 """As many cases pass at least."""

@@ -17,14 +17,15 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, f16, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
-from npu_mlir.dialects import graph, make_context, tile
+from npu_mlir.dialects import graph, tile
+from npu_mlir.dialects.context import make_context
 from npu_mlir.dialects.graph import GraphOp, ReduceKind
+from npu_mlir.ir.verification import verify
+from npu_mlir.ir.weights import weights_of
 from npu_mlir.passes import load_pass
 from npu_mlir.passes.tile.choose_schedule import choose
 from npu_mlir.pipeline import phases_between
 from npu_mlir.targets.target import Target, get_target
-from npu_mlir.verification import verify
-from npu_mlir.weights import weights_of
 
 Shape = tuple[int, ...]
 
@@ -163,7 +164,7 @@ def graph_of(case: Case) -> ModuleOp:
         result = case.body(*args, *[w.result for w in weights])
         ReturnOp(result.result)
     for i, op in enumerate(op for op in block.ops if isinstance(op, GraphOp)):
-        op.attributes["npu.loc"] = StringAttr(f"{op.name.removeprefix('graph.')}{i}")
+        op.attributes["npu.node"] = StringAttr(f"{op.name.removeprefix('graph.')}{i}")
     function = FuncOp("main", (types, [result.result.type]), Region(block))
     module = ModuleOp([function], {"npu.target": StringAttr(case.target)})
     store = weights_of(module)

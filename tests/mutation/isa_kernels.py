@@ -26,11 +26,10 @@ from xdsl.rewriter import Rewriter
 
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa.base import ints
-from npu_mlir.dtypes import numpy_dtype, static_shape
-from npu_mlir.evaluation import random_inputs
 from npu_mlir.interpreters.framework import run_function
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.numerics import quiet
+from npu_mlir.ir.weights import share_weights
 from npu_mlir.simulator.blocks import Blocks
 from npu_mlir.simulator.codegen import Mode, generate
 from npu_mlir.simulator.errors import SimulationError
@@ -38,8 +37,9 @@ from npu_mlir.simulator.gm_box import GmBox
 from npu_mlir.simulator.hazards import Hazards
 from npu_mlir.simulator.pipes import Clock
 from npu_mlir.simulator.values import Decoder
+from npu_mlir.support.dtypes import numpy_dtype, static_shape
 from npu_mlir.targets.target import Target, get_target
-from npu_mlir.weights import share_weights
+from npu_mlir.validation.evaluation import random_inputs
 
 TRIPS = (0, 1, 2, 3, 12)
 """How often each loop runs, in all combinations of up to `MOST` iterations."""

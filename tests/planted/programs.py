@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
-from npu_mlir.dialects import make_context
+from npu_mlir.dialects.context import make_context
 from npu_mlir.dialects.graph import WeightOp
-from npu_mlir.parsing import parse_module
-from npu_mlir.verification import verify
-from npu_mlir.weights import weights_of
+from npu_mlir.ir.parsing import parse_module
+from npu_mlir.ir.verification import verify
+from npu_mlir.ir.weights import weights_of
 
 PROGRAMS = {
     # A padded convolution with stride, normalisation, activation and a padded pool, channels first.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from bugs import BUGS, Bug
-from npu_mlir.diagnostics import UserError, render
-from npu_mlir.dialects import make_context
-from npu_mlir.equivalence import EquivalenceChecker
-from npu_mlir.pass_manager import PassManager
+from npu_mlir.dialects.context import make_context
+from npu_mlir.pass_infra.pass_manager import PassManager
 from npu_mlir.pipeline import make_pipeline
+from npu_mlir.support.diagnostics import UserError, render
+from npu_mlir.validation.equivalence import EquivalenceChecker
 from planting import planted
 from programs import PROGRAMS, make_program
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from npu_mlir.dialects import make_context
+from npu_mlir.dialects.context import make_context
 from npu_mlir.interpreters.framework import run_function
-from npu_mlir.parsing import parse_module
+from npu_mlir.ir.parsing import parse_module
 
 
 def parse(text: str) -> ModuleOp:

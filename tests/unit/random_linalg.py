@@ -22,8 +22,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from npu_mlir.constants import dense
-from npu_mlir.dtypes import numpy_dtype
+from npu_mlir.ir.constants import dense
 from npu_mlir.passes.linalg.generics import (
     Body,
     Builder,
@@ -35,6 +34,7 @@ from npu_mlir.passes.linalg.generics import (
     shape_of,
     tensor_type,
 )
+from npu_mlir.support.dtypes import numpy_dtype
 
 
 @dataclass(frozen=True)

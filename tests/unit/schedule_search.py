@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from xdsl.dialects.builtin import ModuleOp
 
 from npu_mlir.analysis.dims import Kind, contraction_roles
-from npu_mlir.diagnostics import UserError
-from npu_mlir.dialects import make_context, tile
-from npu_mlir.parsing import parse_module
+from npu_mlir.dialects import tile
+from npu_mlir.dialects.context import make_context
+from npu_mlir.ir.parsing import parse_module
 from npu_mlir.passes import load_pass
 from npu_mlir.passes.tile.kernel import Kernel, read_kernel
 from npu_mlir.simulator import simulate
+from npu_mlir.support.diagnostics import UserError
 
 BEFORE = ("tile-form-kernels", "tile-init-accumulators", "tile-annotate-bounds")
 BEHIND = (

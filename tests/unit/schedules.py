@@ -10,10 +10,11 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 
-from npu_mlir.dialects import make_context, tile
+from npu_mlir.dialects import tile
+from npu_mlir.dialects.context import make_context
 from npu_mlir.dialects.tile import space_of
-from npu_mlir.parsing import parse_module
-from npu_mlir.pass_manager import PassManager
+from npu_mlir.ir.parsing import parse_module
+from npu_mlir.pass_infra.pass_manager import PassManager
 from npu_mlir.pipeline import make_pipeline
 
 EXPECTED = Path(__file__).with_name("schedules.txt")

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from npu_mlir.dialects import make_context, npu_isa, tile
-from npu_mlir.pass_manager import PassManager
+from npu_mlir.dialects import npu_isa, tile
+from npu_mlir.dialects.context import make_context
+from npu_mlir.pass_infra.pass_manager import PassManager
 from npu_mlir.pipeline import make_pipeline
 from npu_mlir.simulator import simulate
 from programs import PROGRAMS, make_program

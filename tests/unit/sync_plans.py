@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from npu_mlir.analysis.sync import Access, Block, Instruction, Nested, Slot, plan_sync
+from npu_mlir.analysis.sync import Block, Instruction, Nested, SlotValue, SyncAccess, plan_sync
 
 EXPECTED = Path(__file__).with_name("sync_plans.txt")
 PROGRAMS = range(30)
@@ -31,7 +31,7 @@ class _Maker:
     def number(self, end: int) -> int:
         return self.random.randrange(end)
 
-    def access(self, inside: tuple[int, ...]) -> Access:
+    def access(self, inside: tuple[int, ...]) -> SyncAccess:
         buffer = self.number(len(self.slots))
         # Neighbours of two slots overlap in one of them.
         start = SLOT_BYTES * (sum(self.slots[:buffer]) - (self.number(4) == 0 and buffer > 0))
@@ -39,10 +39,10 @@ class _Maker:
         span = (low, low + SLOT_BYTES // 2 if self.number(2) else SLOT_BYTES)
         write = self.number(2) == 0
         if not inside or self.slots[buffer] == 1 or self.number(4) == 0:
-            return Access("ub", start + span[0], start + span[1], write)
+            return SyncAccess("ub", start + span[0], start + span[1], write)
         value = inside[-1] if self.number(3) else 100 + inside[-1]
-        slot = Slot(buffer, value, self.slots[buffer])
-        return Access("ub", start, start + SLOT_BYTES * self.slots[buffer], write, slot, span)
+        slot = SlotValue(buffer, value, self.slots[buffer])
+        return SyncAccess("ub", start, start + SLOT_BYTES * self.slots[buffer], write, slot, span)
 
     def instruction(self, inside: tuple[int, ...]) -> Instruction:
         pipe = self.pipes[self.number(len(self.pipes))]

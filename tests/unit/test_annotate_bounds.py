@@ -11,7 +11,8 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from npu_mlir.analysis.bound import KernelWork, ProductWork, VectorOps
-from npu_mlir.dialects import make_context, tile
+from npu_mlir.dialects import tile
+from npu_mlir.dialects.context import make_context
 from npu_mlir.passes.linalg.generics import Body, Builder, Map, tensor_type
 from npu_mlir.passes.tile.annotate_bounds import _slabs, kernel_work
 from npu_mlir.passes.tile.form_kernels import FormKernels

@@ -11,10 +11,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 import npu_mlir
 from npu_mlir import api
-from npu_mlir.diagnostics import UserError
-from npu_mlir.dialects import make_context
-from npu_mlir.levels import LEVELS, level_of
-from npu_mlir.module_io import module_text, parse_with_weights
+from npu_mlir.dialects.context import make_context
+from npu_mlir.ir.module_io import module_text, parse_with_weights
+from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.levels import LEVELS, level_of
 
 WEIGHT = np.random.default_rng(0).standard_normal((8, 6)).astype(np.float32)
 

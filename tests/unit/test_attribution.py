@@ -162,7 +162,7 @@ def test_a_pipe_stands_at_a_barrier():
 
 def test_overlap_and_graph_ops():
     attribution = explained(
-        f"{LOAD}\n{EXP.replace(' : f32', ' {npu.loc = ' + chr(34) + 'e' + chr(34) + '} : f32')}"
+        f"{LOAD}\n{EXP.replace(' : f32', ' {npu.node = ' + chr(34) + 'e' + chr(34) + '} : f32')}"
     )
     # The load runs from 1 to 37, the exp from 4 to 20.
     assert attribution.overlap == {"V & MTE2": 16}

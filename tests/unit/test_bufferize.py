@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from xdsl.dialects import scf
 
-from npu_mlir.dialects import make_context, tile
+from npu_mlir.dialects import tile
+from npu_mlir.dialects.context import make_context
 from npu_mlir.interpreters.framework import run_function
-from npu_mlir.parsing import parse_module
+from npu_mlir.ir.parsing import parse_module
+from npu_mlir.ir.verification import verify
 from npu_mlir.passes.tile.bufferize import Bufferize
-from npu_mlir.verification import verify
 
 T, U, GM = "tensor<4x4xf32>", "tensor<4x4xf32, #tile.space<ub>>", "memref<4x4xf32, #tile.space<gm>>"
 ID, SWAPPED = "affine_map<(m, n) -> (m, n)>", "affine_map<(m, n) -> (n, m)>"

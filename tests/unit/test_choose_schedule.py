@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.passes.tile.choose_schedule import choose
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.targets.target import get_target
 from schedule_search import elementwise, formed, kernels, matmul
 

@@ -10,7 +10,6 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from npu_mlir.diagnostics import UserError
 from npu_mlir.passes.linalg.generics import Body, Builder, Map, tensor_type
 from npu_mlir.passes.tile.compute import (
     body_ops,
@@ -19,11 +18,12 @@ from npu_mlir.passes.tile.compute import (
     is_multiply_add,
     is_reduction,
     is_row_start,
-    is_window,
+    is_shape_only,
     is_zero_start,
     loop_extents,
     target_of,
 )
+from npu_mlir.support.diagnostics import UserError
 from random_linalg import multiply_add
 
 MATMUL: list[Map] = [(0, 2), (2, 1), (0, 1)]
@@ -142,7 +142,7 @@ def test_extents_of_windows_come_from_windows():
 
     op = generic_of(b.generic(operands, b.fill(0.0, (5,), f32), [window, (1,), (0,)], 2, [1], build))
     assert loop_extents(op) == (5, 3)
-    assert not is_window(op, 0) and is_window(op, 1)
+    assert not is_shape_only(op, 0) and is_shape_only(op, 1)
     bare = generic_of(
         b.generic([x], b.fill(0.0, (5,), f32), [window, (0,)], 2, [1], lambda body: body.args[0])
     )
@@ -153,7 +153,7 @@ def test_extents_of_windows_come_from_windows():
 def test_an_empty_tensor_that_is_read_is_no_window():
     b = Builder()
     op = generic_of(b.map([b.empty((5,), f32)], [(0,)], (5,), f32, lambda body, x: body.apply("exp", x)))
-    assert not is_window(op, 0)
+    assert not is_shape_only(op, 0)
 
 
 @pytest.mark.parametrize("element", [f32, i32])

@@ -12,11 +12,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg.ops import GenericOp
 
-from npu_mlir.dialects import graph, make_context
-from npu_mlir.dtypes import numpy_dtype, static_shape
+from npu_mlir.dialects import graph
+from npu_mlir.dialects.context import make_context
 from npu_mlir.interpreters import run_function
-from npu_mlir.parsing import parse_module
+from npu_mlir.ir.parsing import parse_module
 from npu_mlir.passes.linalg.convert_graph_to_linalg import ConvertGraphToLinalg
+from npu_mlir.support.dtypes import numpy_dtype, static_shape
 
 CASES = """
 graph.add %a, %b : (tensor<1x8x4x4xT>, tensor<8x1x1xT>) -> tensor<1x8x4x4xT>

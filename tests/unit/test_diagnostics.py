@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import StringAttr
 
-from npu_mlir.diagnostics import Note, SourceLocation, UserError, closest, register_source, render
-from npu_mlir.dialects import make_context
-from npu_mlir.parsing import parse_module
+from npu_mlir.dialects.context import make_context
+from npu_mlir.ir.parsing import parse_module
+from npu_mlir.support.diagnostics import Note, SourceLocation, UserError, closest, register_source, render
 
 
 def test_without_a_location():
@@ -38,7 +38,7 @@ def test_ops_are_located_or_else_the_op_around_them():
 
 def test_provenance_is_shown():
     module = parse_module(make_context(), "module {}", "c.mlir")
-    module.attributes["npu.loc"] = StringAttr("conv1")
+    module.attributes["npu.node"] = StringAttr("conv1")
     lines = render(UserError("x", loc=module, notes=[Note("y", module)])).split("\n")
     assert lines[3] == "note: from the graph op 'conv1'"
     assert lines[4] == "c.mlir:1:1: note: y"

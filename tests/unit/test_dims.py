@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from npu_mlir.analysis.affine_maps import Linear
-from npu_mlir.analysis.dims import Compute, Contraction, Kind, contraction_roles, dim_classes
+from npu_mlir.analysis.dims import Contraction, Kind, LoopNestOp, contraction_roles, dim_classes
 
 SIZES = {"b": 2, "h": 3, "w": 5, "m": 6, "n": 4, "k": 8, "s": 7, "o": 9, "x": 3, "y": 3}
 """Extents by the letter of a dim."""
 
 
-def op(key: str, equation: str, operands: str = "", contraction: bool = False) -> Compute:
+def op(key: str, equation: str, operands: str = "", contraction: bool = False) -> LoopNestOp:
     """`op("c", "mk,kn->mn", "a b")`: reads `a[m, k]` and `b[k, n]`, makes `c[m, n]`; dims that the result lacks are
     reduced. A term of two letters in parentheses is a window: `(hx)` reads at `h + x`."""
     inputs, _, result = equation.partition("->")
@@ -25,7 +25,7 @@ def op(key: str, equation: str, operands: str = "", contraction: bool = False) -
     def expression(term: str) -> Linear:
         return Linear(tuple(int(d in term) for d in letters), 0)
 
-    return Compute(
+    return LoopNestOp(
         key,
         tuple(SIZES[d] for d in letters),
         tuple(d not in result for d in letters),
@@ -47,7 +47,7 @@ def _terms(side: str) -> list[str]:
     return terms
 
 
-def kinds(group: Sequence[Compute]) -> list[tuple[int, Kind]] | None:
+def kinds(group: Sequence[LoopNestOp]) -> list[tuple[int, Kind]] | None:
     """(extent, kind) of the classes, sorted."""
     classes = dim_classes(group)
     return None if classes is None else sorted((c.extent, c.kind) for c in classes.classes)
@@ -75,7 +75,7 @@ def test_classes_of_a_contraction_come_first():
     assert classes.of["p"] == (classes.of["d"][1],) == (1,)
 
 
-def softmax(x: str = "x") -> list[Compute]:
+def softmax(x: str = "x") -> list[LoopNestOp]:
     return [
         op("top", "mn->m", x),
         op("power", "mn,m->mn", f"{x} top"),
@@ -127,22 +127,22 @@ def test_a_value_read_through_a_window_is_no_loop_nest():
 
 
 def test_a_value_read_twice_in_different_order_is_no_loop_nest():
-    square = Compute("c", (4, 4), (False, False), ("a",), ((linear(0), linear(1)),), (0, 1))
-    both = Compute(
+    square = LoopNestOp("c", (4, 4), (False, False), ("a",), ((linear(0), linear(1)),), (0, 1))
+    both = LoopNestOp(
         "d", (4, 4), (False, False), ("c", "c"), ((linear(0), linear(1)), (linear(1), linear(0))), (0, 1)
     )
     assert dim_classes([square, both]) is None
 
 
 def test_a_diagonal_is_no_loop_nest():
-    square = Compute("c", (4, 4), (False, False), ("a",), ((linear(0), linear(1)),), (0, 1))
-    diagonal = Compute("d", (4,), (False,), ("c",), ((Linear((1,), 0), Linear((1,), 0)),), (0,))
+    square = LoopNestOp("c", (4, 4), (False, False), ("a",), ((linear(0), linear(1)),), (0, 1))
+    diagonal = LoopNestOp("d", (4,), (False,), ("c",), ((Linear((1,), 0), Linear((1,), 0)),), (0,))
     assert dim_classes([square, diagonal]) is None
 
 
 def test_a_part_of_a_value_is_no_loop_nest():
     """The reader's dim is shorter than the value's."""
-    part = Compute("d", (3,), (False,), ("c",), ((Linear((1,), 0),),), (0,))
+    part = LoopNestOp("d", (3,), (False,), ("c",), ((Linear((1,), 0),),), (0,))
     assert dim_classes([op("c", "m->m", "a"), part]) is None
 
 
@@ -187,7 +187,7 @@ def test_what_comes_first_is_rows(rows: int, columns: int, swapped: bool):
         return tuple(Linear(tuple(int(d == i) for i in range(3)), 0) for d in dims)
 
     extents, reduction = (rows, columns, 7), (False, False, True)
-    product = Compute("c", extents, reduction, ("a", "b"), (maps(0, 2), maps(2, 1)), (0, 1))
+    product = LoopNestOp("c", extents, reduction, ("a", "b"), (maps(0, 2), maps(2, 1)), (0, 1))
     found = contraction_roles(product)
     assert found is not None and found.swapped == swapped
 
@@ -237,7 +237,7 @@ def test_roles_of_a_product_that_is_summed_over_its_first_dim():
     def dims(*loops: int) -> tuple[Linear, ...]:
         return tuple(Linear(tuple(int(i == d) for i in range(3)), 0) for d in loops)
 
-    product = Compute("c", (8, 6, 4), (True, False, False), ("a", "b"), (dims(1, 0), dims(0, 2)), (1, 2))
+    product = LoopNestOp("c", (8, 6, 4), (True, False, False), ("a", "b"), (dims(1, 0), dims(0, 2)), (1, 2))
     found = contraction_roles(product)
     assert found is not None
     assert (found.m, found.n, found.k) == ((1,), (2,), (0,))

@@ -10,8 +10,9 @@ import pytest
 from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 
-from npu_mlir.dialects import OWN_DIALECTS, dialect_factory, make_context
-from npu_mlir.parsing import LocatingParser
+from npu_mlir.dialects import OWN_DIALECTS, dialect_factory
+from npu_mlir.dialects.context import make_context
+from npu_mlir.ir.parsing import LocatingParser
 
 EXAMPLE = re.compile(r"```mlir\n(.*?)```", re.DOTALL)
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from xdsl.dialects.cf import Cf
 
-from npu_mlir.analysis.dominance import find_violation, immediate_dominators
-from npu_mlir.diagnostics import UserError
-from npu_mlir.dialects import make_context
-from npu_mlir.parsing import parse_module
-from npu_mlir.verification import check_dominance
+from npu_mlir.dialects.context import make_context
+from npu_mlir.ir.dominance import find_violation, immediate_dominators
+from npu_mlir.ir.parsing import parse_module
+from npu_mlir.ir.verification import check_dominance
+from npu_mlir.support.diagnostics import UserError
 
 
 def reachable(successors: list[list[int]], without: int | None = None) -> set[int]:

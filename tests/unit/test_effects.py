@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from npu_mlir.analysis.effects import has_only_local_effects, is_dead, is_pure
-from npu_mlir.dialects import make_context
-from npu_mlir.parsing import parse_module
+from npu_mlir.dialects.context import make_context
+from npu_mlir.ir.parsing import parse_module
 
 BODY = "{ ^bb0(%p: f32): linalg.yield %p : f32 }"
 GENERIC = 'linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}'

@@ -13,13 +13,19 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType, f32
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from npu_mlir.comparison import Tolerance
-from npu_mlir.dialects import make_context
-from npu_mlir.equivalence import NARROW, WIDE, EquivalenceChecker, EquivalenceError, find_difference
-from npu_mlir.evaluation import random_inputs
-from npu_mlir.parsing import parse_module
-from npu_mlir.pass_manager import PassManager
-from npu_mlir.pass_pipeline import Nest
+from npu_mlir.dialects.context import make_context
+from npu_mlir.ir.parsing import parse_module
+from npu_mlir.pass_infra.pass_manager import PassManager
+from npu_mlir.pass_infra.pipeline_parser import PassNest
+from npu_mlir.support.tolerance import Tolerance
+from npu_mlir.validation.equivalence import (
+    NARROW,
+    WIDE,
+    EquivalenceChecker,
+    EquivalenceError,
+    find_difference,
+)
+from npu_mlir.validation.evaluation import random_inputs
 
 NAN, INF = float("nan"), float("inf")
 
@@ -98,7 +104,7 @@ def run(change: Callable[[ModuleOp], None], tolerance: Tolerance | None = None, 
 
     Tolerant.tolerance = tolerance
     pass_ = Change() if tolerance is None else Tolerant()
-    nest = Nest("builtin.module", (Nest(anchor, (pass_,)) if anchor else pass_,))
+    nest = PassNest("builtin.module", (PassNest(anchor, (pass_,)) if anchor else pass_,))
     module = parse_module(make_context(), TEXT, "test.mlir")
     PassManager(nest, instruments=[EquivalenceChecker()]).run(make_context(), module)
 

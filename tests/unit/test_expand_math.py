@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from xdsl.context import Context
 
-from npu_mlir.dialects import make_context
+from npu_mlir.dialects.context import make_context
 from npu_mlir.interpreters import run_function
-from npu_mlir.parsing import parse_module
+from npu_mlir.ir.parsing import parse_module
 from npu_mlir.passes.linalg.expand_math import ExpandMath
 
 GRID = np.concatenate(

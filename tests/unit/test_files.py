@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from npu_mlir import files
-from npu_mlir.diagnostics import UserError
-from npu_mlir.files import check_writable, read_text, write_atomically
+from npu_mlir.support import files
+from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.files import check_writable, read_text, write_atomically
 
 
 def test_write_and_replace(tmp_path: Path):

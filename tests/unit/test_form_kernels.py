@@ -14,14 +14,15 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from npu_mlir.analysis.affine_maps import Linear
-from npu_mlir.analysis.dims import Compute
-from npu_mlir.diagnostics import UserError
-from npu_mlir.dialects import make_context, tile
+from npu_mlir.analysis.dims import LoopNestOp
+from npu_mlir.dialects import tile
+from npu_mlir.dialects.context import make_context
 from npu_mlir.interpreters.framework import run_function
-from npu_mlir.parsing import parse_module
+from npu_mlir.ir.parsing import parse_module
+from npu_mlir.ir.verification import verify
 from npu_mlir.passes.tile.form_kernels import FormKernels, is_legal
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.targets.target import get_target
-from npu_mlir.verification import verify
 
 TOY = replace(get_target("toy"), ub=1 << 20, l0a=1 << 20, l0b=1 << 20, l0c=1 << 20)
 """With room for everything; each test takes away some."""
@@ -37,7 +38,7 @@ def op(
     operands: dict[Hashable, Sequence[Coordinate]],
     result: Sequence[int],
     contraction: bool = False,
-) -> Compute:
+) -> LoopNestOp:
     """An operation that reads `operands`, each by its coordinates."""
     rank = len(extents)
 
@@ -47,10 +48,10 @@ def op(
 
     maps = tuple(tuple(linear(c) for c in coordinates) for coordinates in operands.values())
     reduction = tuple(d in reduced for d in range(rank))
-    return Compute(key, tuple(extents), reduction, tuple(operands), maps, tuple(result), contraction)
+    return LoopNestOp(key, tuple(extents), reduction, tuple(operands), maps, tuple(result), contraction)
 
 
-def softmax(rows: int, columns: int, source: str = "x") -> list[Compute]:
+def softmax(rows: int, columns: int, source: str = "x") -> list[LoopNestOp]:
     """The maximum of each row, exponentials, their sums, quotients."""
     sizes = (rows, columns)
     return [
@@ -61,12 +62,12 @@ def softmax(rows: int, columns: int, source: str = "x") -> list[Compute]:
     ]
 
 
-def product(rows: int, columns: int, k: int = 9) -> Compute:
+def product(rows: int, columns: int, k: int = 9) -> LoopNestOp:
     operands: dict[Hashable, Sequence[Coordinate]] = {"a": [0, 2], "b": [2, 1]}
     return op("x", (rows, columns, k), [2], operands, [0, 1], contraction=True)
 
 
-def least(group: Sequence[Compute], memory: str) -> int:
+def least(group: Sequence[LoopNestOp], memory: str) -> int:
     """The bytes of a memory from which the group is legal."""
     low, high = 0, 1 << 20
     assert is_legal(group, replace(TOY, **{memory: high}))
@@ -138,7 +139,7 @@ def test_a_product_that_has_to_be_whole_fits(memory: str, size: int):
 
 
 def test_without_a_parallel_class_groups_are_small():
-    def group(n: int) -> list[Compute]:
+    def group(n: int) -> list[LoopNestOp]:
         return [op("y", (n,), [], {"x": [0]}, [0]), op("sum", (n,), [0], {"y": [0]}, [])]
 
     assert is_legal(group(4096), TOY)
@@ -183,7 +184,7 @@ def test_what_is_no_loop_nest():
 def elementwise(result: str, source: str, name: str, node: str | None = None) -> str:
     """A unary operation as a `linalg.generic`, which came from a `node` of the graph."""
     t, maps = "tensor<4x6xf32>", "affine_map<(m, n) -> (m, n)>"
-    attributes = f'attrs = {{npu.loc = "{node}"}}' if node is not None else ""
+    attributes = f'attrs = {{npu.node = "{node}"}}' if node is not None else ""
     return f"""
   %e{result} = tensor.empty() : {t}
   %{result} = linalg.generic {{indexing_maps = [{maps}, {maps}], iterator_types = ["parallel", "parallel"]}}
@@ -324,4 +325,4 @@ def test_kernels_are_called_after_nodes(nodes: list[str | None], name: str, loca
     body = "".join(elementwise(result, source, "math.absf", node) for result, source, node in steps)
     module = formed(body, f"%{values[-1]}", "tensor<4x6xf32>")
     (kernel,) = (op for op in module.ops if isinstance(op, tile.KernelOp))
-    assert (kernel.sym_name.data, kernel.attributes["npu.loc"]) == (name, StringAttr(location))
+    assert (kernel.sym_name.data, kernel.attributes["npu.node"]) == (name, StringAttr(location))

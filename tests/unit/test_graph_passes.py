@@ -11,12 +11,13 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
-from npu_mlir.constants import make_constant
-from npu_mlir.dialects import graph, make_context
+from npu_mlir.dialects import graph
+from npu_mlir.dialects.context import make_context
 from npu_mlir.dialects.graph import GraphOp, Layout, ReduceKind, TransposeOp, shape_of
 from npu_mlir.interpreters import run_function
+from npu_mlir.ir.constants import make_constant
+from npu_mlir.ir.weights import weights_of
 from npu_mlir.passes import load_pass
-from npu_mlir.weights import weights_of
 
 PASSES = [
     "graph-fold-constants",

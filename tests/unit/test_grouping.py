@@ -8,21 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npu_mlir.analysis.affine_maps import Linear
-from npu_mlir.analysis.dims import Compute
+from npu_mlir.analysis.dims import LoopNestOp
 from npu_mlir.analysis.grouping import form_groups
 
 Graph = dict[Hashable, list[Hashable]]
 
 
-def compute(key: Hashable, operands: Sequence[Hashable]) -> Compute:
+def compute(key: Hashable, operands: Sequence[Hashable]) -> LoopNestOp:
     maps = tuple((Linear((1,), 0),) for _ in operands)
-    return Compute(key, (4,), (False,), tuple(operands), maps, (0,))
+    return LoopNestOp(key, (4,), (False,), tuple(operands), maps, (0,))
 
 
 @st.composite
-def graphs(draw: st.DrawFn) -> tuple[list[Compute], Graph]:
+def graphs(draw: st.DrawFn) -> tuple[list[LoopNestOp], Graph]:
     """Operations in order, and what each needs: its operands, and others through views."""
-    computes: list[Compute] = []
+    computes: list[LoopNestOp] = []
     needed: Graph = {}
     for key in range(draw(st.integers(1, 10))):
         earlier = st.lists(st.integers(0, key - 1), unique=True, max_size=3) if key else st.just([])
@@ -46,13 +46,13 @@ def reachable(needed: Graph, start: Hashable) -> set[Hashable]:
 
 
 def groups_of(
-    graph: tuple[list[Compute], Graph], legal: Callable[[Sequence[Compute]], bool]
+    graph: tuple[list[LoopNestOp], Graph], legal: Callable[[Sequence[LoopNestOp]], bool]
 ) -> list[list[Hashable]]:
     return [[op.key for op in group] for group in form_groups(*graph, legal)]
 
 
 @given(graphs(), st.integers(1, 6))
-def test_groups_are_convex_parts_in_order(graph: tuple[list[Compute], Graph], most: int):
+def test_groups_are_convex_parts_in_order(graph: tuple[list[LoopNestOp], Graph], most: int):
     groups = groups_of(graph, lambda group: len(group) <= most)
     computes, needed = graph
     assert sorted(key for group in groups for key in group) == list(range(len(computes)))
@@ -66,7 +66,7 @@ def test_groups_are_convex_parts_in_order(graph: tuple[list[Compute], Graph], mo
 
 
 @given(graphs())
-def test_groups_can_be_ordered(graph: tuple[list[Compute], Graph]):
+def test_groups_can_be_ordered(graph: tuple[list[LoopNestOp], Graph]):
     """No two groups wait for each other."""
     groups = groups_of(graph, lambda group: len(group) <= 3)
     _, needed = graph
@@ -79,7 +79,7 @@ def test_groups_can_be_ordered(graph: tuple[list[Compute], Graph]):
 
 
 @given(graphs())
-def test_legality_decides(graph: tuple[list[Compute], Graph]):
+def test_legality_decides(graph: tuple[list[LoopNestOp], Graph]):
     assert all(len(group) == 1 for group in groups_of(graph, lambda group: len(group) == 1))
 
 
@@ -93,7 +93,7 @@ def test_all_producers_at_once():
     ]
     needed: Graph = {"x": [], "sum": ["x"], "squares": ["x"], "y": ["sum", "squares"]}
 
-    def legal(group: Sequence[Compute]) -> bool:
+    def legal(group: Sequence[LoopNestOp]) -> bool:
         keys = {op.key for op in group}
         return len(keys) == 1 or keys == {"sum", "squares", "y"}
 

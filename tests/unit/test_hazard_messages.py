@@ -9,27 +9,27 @@ import numpy as np
 import pytest
 
 from isa_programs import parse
-from npu_mlir.diagnostics import register_source, render
 from npu_mlir.simulator import SimulationError, simulate
+from npu_mlir.support.diagnostics import register_source, render
 
 GM = "memref<8x8xf32, #tile.space<gm>>"
 MAP = "map affine_map<(a, b) -> (a, b)>"
 
 
 def load(dest: str, node: str = "load", source: str = "%X") -> str:
-    return f'npu_isa.load_ub {source}[] -> {dest}<8, 1> over [8, 8] {MAP} {{"npu.loc" = "{node}"}} : {GM}'
+    return f'npu_isa.load_ub {source}[] -> {dest}<8, 1> over [8, 8] {MAP} {{"npu.node" = "{node}"}} : {GM}'
 
 
 def exp(dest: str, source: str, node: str = "exp") -> str:
-    return f'npu_isa.vunary exp {dest}<1>, {source}<1> over [64] {{"npu.loc" = "{node}"}} : f32'
+    return f'npu_isa.vunary exp {dest}<1>, {source}<1> over [64] {{"npu.node" = "{node}"}} : f32'
 
 
 def store(source: str, node: str = "store") -> str:
-    return f'npu_isa.store_ub {source}<8, 1> -> %Y[] over [8, 8] {MAP} {{"npu.loc" = "{node}"}} : {GM}'
+    return f'npu_isa.store_ub {source}<8, 1> -> %Y[] over [8, 8] {MAP} {{"npu.node" = "{node}"}} : {GM}'
 
 
 def flag(kind: str, src: str, dst: str, event: str = "0", node: str = "flag") -> str:
-    return f'npu_isa.{kind}_flag [{src}, {dst}, {event}] {{"npu.loc" = "{node}"}}'
+    return f'npu_isa.{kind}_flag [{src}, {dst}, {event}] {{"npu.node" = "{node}"}}'
 
 
 def pair(src: str, dst: str, event: str = "0") -> list[str]:
@@ -187,16 +187,16 @@ def test_a_hazard_is_described(hazard: Hazard) -> None:
     places = [FIRST + hazard.line] + ([FIRST + hazard.other] if hazard.other is not None else [])
     assert re.search(rf"^test.mlir:{places[0]}:\d+: error: ", said)
     assert all(re.search(rf"^test.mlir:{line}:\d+: (error|note): ", said, re.MULTILINE) for line in places)
-    assert all(f'"npu.loc" = "{name}"' in said or f"graph op '{name}'" in said for name in hazard.graph_ops)
+    assert all(f'"npu.node" = "{name}"' in said or f"graph op '{name}'" in said for name in hazard.graph_ops)
     assert re.search(rf"^note: fix: .*{re.escape(hazard.fix)}", said, re.MULTILINE), said
 
 
 def test_the_graph_op_around_is_named() -> None:
     text = HEADER.replace(
-        "f32, #tile.space<gm>>) {", 'f32, #tile.space<gm>>) attributes {"npu.loc" = "conv1"} {', 1
+        "f32, #tile.space<gm>>) {", 'f32, #tile.space<gm>>) attributes {"npu.node" = "conv1"} {', 1
     )
     text += "\n".join([load("%s"), store("%s"), "tile.return", "}", "}"]).replace(
-        ' {"npu.loc" = "store"}', ""
+        ' {"npu.node" = "store"}', ""
     )
     with pytest.raises(SimulationError, match="store_ub .* [(]of 'conv1'[)]"):
         simulate(parse(text), [np.ones((8, 8), np.float32)])

@@ -7,13 +7,14 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.linalg import ops as linalg
 
-from npu_mlir.dialects import make_context, tile
+from npu_mlir.dialects import tile
+from npu_mlir.dialects.context import make_context
 from npu_mlir.interpreters.framework import run_function
-from npu_mlir.parsing import parse_module
+from npu_mlir.ir.parsing import parse_module
+from npu_mlir.ir.verification import verify
 from npu_mlir.passes.tile.compute import is_multiply_add
 from npu_mlir.passes.tile.form_kernels import FormKernels
 from npu_mlir.passes.tile.init_accumulators import InitAccumulators
-from npu_mlir.verification import verify
 
 ADD = "%s = arith.addf %x, %y : f32; linalg.yield %s : f32"
 

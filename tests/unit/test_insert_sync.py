@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
 from isa_programs import gemm, parse
-from npu_mlir.dialects import make_context, npu_isa
-from npu_mlir.parsing import parse_module
+from npu_mlir.dialects import npu_isa
+from npu_mlir.dialects.context import make_context
+from npu_mlir.ir.parsing import parse_module
+from npu_mlir.ir.verification import verify
 from npu_mlir.passes.npu_isa.cleanup import Cleanup
 from npu_mlir.passes.npu_isa.insert_sync import InsertSync
 from npu_mlir.simulator import simulate
 from npu_mlir.simulator.errors import SimulationError
-from npu_mlir.verification import verify
 
 GM = "memref<8xf32, #tile.space<gm>>"
 HALF = "memref<16x16xf16, #tile.space<gm>>"

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from npu_mlir.diagnostics import UserError
-from npu_mlir.dialects import make_context
+from npu_mlir.dialects.context import make_context
 from npu_mlir.interpreters import Interpreter, impl, run_function
-from npu_mlir.parsing import parse_module
-from npu_mlir.verification import verify
+from npu_mlir.ir.parsing import parse_module
+from npu_mlir.ir.verification import verify
+from npu_mlir.support.diagnostics import UserError
 
 
 def call(body: str, results: str, *args: Any, params: str = "") -> tuple[Any, ...]:

@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from npu_mlir.dialects import make_context, tile
+from npu_mlir.dialects import tile
+from npu_mlir.dialects.context import make_context
 from npu_mlir.passes.linalg.generics import Builder, Map, tensor_type
 from npu_mlir.passes.tile.form_kernels import FormKernels
 from npu_mlir.passes.tile.kernel import exact_classes, read_kernel

@@ -15,9 +15,9 @@ from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
-from npu_mlir.diagnostics import UserError
 from npu_mlir.interpreters import run_function
 from npu_mlir.interpreters.structured import contraction, evaluate
+from npu_mlir.support.diagnostics import UserError
 
 
 def parse(text: str) -> ModuleOp:

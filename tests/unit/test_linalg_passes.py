@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from npu_mlir.dialects import make_context
-from npu_mlir.dtypes import numpy_dtype, static_shape
+from npu_mlir.dialects.context import make_context
 from npu_mlir.interpreters import run_function
-from npu_mlir.parsing import parse_module
+from npu_mlir.ir.parsing import parse_module
+from npu_mlir.ir.verification import verify
 from npu_mlir.passes import load_pass
-from npu_mlir.verification import verify
+from npu_mlir.support.dtypes import numpy_dtype, static_shape
 from random_linalg import Program, Sizes, programs
 
 EXAMPLES = int(os.environ.get("NPU_MLIR_EXAMPLES", "60"))

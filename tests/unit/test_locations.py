@@ -20,14 +20,15 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Operation
 
-from npu_mlir.dialects import make_context, tile
+from npu_mlir.dialects import tile
+from npu_mlir.dialects.context import make_context
 from npu_mlir.frontends.onnx import import_model
-from npu_mlir.locations import fused, hand_down, located, node_of, origin
-from npu_mlir.parsing import parse_module
-from npu_mlir.pass_manager import PassManager
+from npu_mlir.ir.parsing import parse_module
+from npu_mlir.ir.printing import PrintOptions, op_text
+from npu_mlir.pass_infra.pass_manager import PassManager
 from npu_mlir.pipeline import PIPELINE, phase_pipeline
-from npu_mlir.printing import PrintOptions, op_text
 from npu_mlir.simulator import simulate
+from npu_mlir.support.locations import fused, hand_down, located, node_of, origin
 
 TEXT = """
 func.func @main(%x: tensor<8x12xf32>, %w: tensor<12x16xf32>) -> tensor<8x16xf32> {
@@ -143,17 +144,17 @@ def test_located_ends_with_an_exception() -> None:
 
 
 def test_the_attribute_names_the_node() -> None:
-    op = test.TestOp.create(location=place(1), attributes={"npu.loc": StringAttr("conv")})
+    op = test.TestOp.create(location=place(1), attributes={"npu.node": StringAttr("conv")})
     assert str(origin(op)) == 'loc("conv"("a.mlir":1:1))'
-    renamed = test.TestOp.create(location=origin(op), attributes={"npu.loc": StringAttr("conv+relu")})
+    renamed = test.TestOp.create(location=origin(op), attributes={"npu.node": StringAttr("conv+relu")})
     assert str(origin(renamed)) == 'loc("conv+relu"("a.mlir":1:1))'
     assert node_of(test.TestOp.create(location=origin(op))) == "conv"
     assert node_of(test.TestOp.create(location=place(1))) is None
 
 
 def test_fused() -> None:
-    conv = test.TestOp.create(location=place(1), attributes={"npu.loc": StringAttr("conv")})
-    relu = test.TestOp.create(location=place(2), attributes={"npu.loc": StringAttr("relu")})
+    conv = test.TestOp.create(location=place(1), attributes={"npu.node": StringAttr("conv")})
+    relu = test.TestOp.create(location=place(2), attributes={"npu.node": StringAttr("relu")})
     both = test.TestOp.create(location=fused(conv, relu, conv))
     assert str(both.location) == 'loc(fused["conv"("a.mlir":1:1), "relu"("a.mlir":2:1)])'
     assert node_of(both) == "conv+relu"
@@ -162,10 +163,10 @@ def test_fused() -> None:
 
 
 def test_what_is_in_an_op_learns_its_node() -> None:
-    named = test.TestOp.create(location=place(3), attributes={"npu.loc": StringAttr("exp")})
+    named = test.TestOp.create(location=place(3), attributes={"npu.node": StringAttr("exp")})
     known = test.TestOp.create(location=origin(named))
     body = [test.TestOp.create(location=place(2)), test.TestOp.create(location=UnknownLoc()), known]
-    module = ModuleOp(body, {"npu.loc": StringAttr("relu")})
+    module = ModuleOp(body, {"npu.node": StringAttr("relu")})
     module.location = place(1)
     hand_down(module)
     texts = ['loc("relu"("a.mlir":2:1))', 'loc("relu"("a.mlir":1:1))', 'loc("exp"("a.mlir":3:1))']

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from npu_mlir.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.tools import npu_gui
 
 MODULE = """

@@ -11,11 +11,11 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects.graph import GraphOp, WeightOp, location_of
 from npu_mlir.frontends.onnx import import_model
 from npu_mlir.interpreters import run_function
-from npu_mlir.weights import weights_of
+from npu_mlir.ir.weights import weights_of
+from npu_mlir.support.diagnostics import UserError
 
 X = np.random.default_rng(0).standard_normal((2, 3, 4, 5), np.float32)
 

@@ -9,12 +9,12 @@ import pytest
 from xdsl.dialects.builtin import StringAttr
 from xdsl.passes import ModulePass
 
-from npu_mlir import pass_pipeline
-from npu_mlir.diagnostics import UserError
-from npu_mlir.dialects import make_context
-from npu_mlir.parsing import parse_module
-from npu_mlir.pass_manager import PassInstrument, PassManager
-from npu_mlir.pass_pipeline import Nest, parse_pass, parse_pipeline
+from npu_mlir.dialects.context import make_context
+from npu_mlir.ir.parsing import parse_module
+from npu_mlir.pass_infra import pipeline_parser as pass_pipeline
+from npu_mlir.pass_infra.pass_manager import PassInstrument, PassManager
+from npu_mlir.pass_infra.pipeline_parser import PassNest, parse_pass, parse_pipeline
+from npu_mlir.support.diagnostics import UserError
 
 SEEN: list[tuple[str, list[str]]] = []
 
@@ -98,8 +98,8 @@ def test_all_kinds_of_options():
 
 def test_nested_anchors_and_blanks():
     nest = parse_pipeline(" builtin.module( func.func ( probe , probe{} ) ,probe, tile.kernel()) ")
-    assert nest == Nest(
-        "builtin.module", (Nest("func.func", (Probe(), Probe())), Probe(), Nest("tile.kernel", ()))
+    assert nest == PassNest(
+        "builtin.module", (PassNest("func.func", (Probe(), Probe())), Probe(), PassNest("tile.kernel", ()))
     )
 
 

@@ -6,11 +6,12 @@ import doctest
 
 import pytest
 
-from npu_mlir import levels, pipeline
+from npu_mlir import pipeline
 from npu_mlir.analysis import affine_maps, dominance, memory, strides, tiling, vector_tiling
-from npu_mlir.levels import LEVELS
 from npu_mlir.passes import PASSES, load_pass
 from npu_mlir.pipeline import PIPELINE, make_pipeline, pipeline_text
+from npu_mlir.support import levels
+from npu_mlir.support.levels import LEVELS
 
 
 def test_phases_are_the_levels():

@@ -17,8 +17,10 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, f32
 from xdsl.ir import Block
 
 from npu_mlir.analysis.dims import Kind, contraction_roles
-from npu_mlir.dialects import make_context, tile
+from npu_mlir.dialects import tile
+from npu_mlir.dialects.context import make_context
 from npu_mlir.interpreters.framework import run_function
+from npu_mlir.ir.verification import verify
 from npu_mlir.passes import load_pass
 from npu_mlir.passes.linalg.generics import Builder, tensor_type
 from npu_mlir.passes.tile.choose_schedule import try_schedule
@@ -26,7 +28,6 @@ from npu_mlir.passes.tile.compute import target_of
 from npu_mlir.passes.tile.kernel import exact_classes, read_kernel
 from npu_mlir.pipeline import phases_between
 from npu_mlir.simulator import simulate
-from npu_mlir.verification import verify
 from random_linalg import Program, make_program, multiply_add, programs, slice_of
 
 EXAMPLES = os.environ.get("NPU_MLIR_EXAMPLES")

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from npu_mlir.dialects import make_context, tile
-from npu_mlir.parsing import parse_module
+from npu_mlir.dialects import tile
+from npu_mlir.dialects.context import make_context
+from npu_mlir.ir.parsing import parse_module
+from npu_mlir.ir.verification import verify
 from npu_mlir.passes.tile.plan_memory import PlanMemory, overflow_error, try_plan
 from npu_mlir.targets.target import Target, get_target
-from npu_mlir.verification import verify
 
 T, GM = "tensor<8xf32>", "memref<8xf32, #tile.space<gm>>"
 HEAD = f"""

@@ -11,12 +11,12 @@ from xdsl.ir import Dialect
 from xdsl.irdl import irdl_op_definition, operand_def
 from xdsl.parser import Parser
 
-from npu_mlir.diagnostics import UserError
-from npu_mlir.dialects import make_context
+from npu_mlir.dialects.context import make_context
 from npu_mlir.dialects.npu_isa import Access, AddrType, Extent, Instruction, MoveWork, Pipe, VectorWork
 from npu_mlir.interpreters import Interpreter, Results, impl
 from npu_mlir.interpreters.npu_isa import core_of
 from npu_mlir.simulator import simulate, values
+from npu_mlir.support.diagnostics import UserError
 
 
 @irdl_op_definition

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects.npu_isa import VectorWork, Work
 from npu_mlir.passes import PASSES
-from npu_mlir.plugins import Plugin, add_plugin
-from npu_mlir.registry import add_names, table
+from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.plugins import Plugin, add_plugin
+from npu_mlir.support.registry import add_names, table
 from npu_mlir.targets import cost
 from npu_mlir.targets.target import TARGETS, get_target
 
@@ -22,7 +22,7 @@ FILES = {
     "my_package-1.0.dist-info/entry_points.txt": "[npu_mlir.plugins]\nmine = my_package:PLUGIN\n",
     "my_package/__init__.py": """
 from pathlib import Path
-from npu_mlir.plugins import Plugin
+from npu_mlir.support.plugins import Plugin
 
 PLUGIN = Plugin(
     passes={"my-lowering": "my_package.lowering:MyLowering"},
@@ -160,7 +160,7 @@ def test_a_kind_of_work_without_a_cost():
 def test_a_file_brings_what_a_plugin_object_in_it_says(tmp_path: Path):
     (tmp_path / "mine.toml").write_text(Path(TARGETS["toy"]).read_text())
     (tmp_path / "mine.py").write_text(
-        "from pathlib import Path\nfrom npu_mlir.plugins import Plugin\n"
+        "from pathlib import Path\nfrom npu_mlir.support.plugins import Plugin\n"
         "PLUGIN = Plugin(targets={'mine': Path(__file__).with_name('mine.toml')})\n"
     )
     (tmp_path / "in.mlir").write_text(

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from npu_mlir.diagnostics import UserError
-from npu_mlir.dialects import make_context
-from npu_mlir.parsing import parse_module
-from npu_mlir.printing import op_text
-from npu_mlir.reducer import reduce_module
-from npu_mlir.verification import verify
+from npu_mlir.dialects.context import make_context
+from npu_mlir.ir.parsing import parse_module
+from npu_mlir.ir.printing import op_text
+from npu_mlir.ir.verification import verify
+from npu_mlir.support.diagnostics import UserError
+from npu_mlir.validation.reducer import reduce_module
 
 
 @dataclass
@@ -45,7 +45,7 @@ func.func @other(%x: tensor<2xf32>) -> tensor<2xf32> {
 func.func @main(%x: tensor<1x8x8x4xf32>, %w: tensor<3x3x4x6xf32>) -> (tensor<1x6x6x6xf32>, tensor<1x6xf32>)
   attributes {input_names = ["x", "w"], output_names = ["y", "z"]} {
   %0 = graph.relu %x : (tensor<1x8x8x4xf32>) -> tensor<1x8x8x4xf32>
-  %1 = graph.conv %0, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] layout NHWC {npu.loc = "conv"}
+  %1 = graph.conv %0, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] layout NHWC {npu.node = "conv"}
     : (tensor<1x8x8x4xf32>, tensor<3x3x4x6xf32>) -> tensor<1x6x6x6xf32>
   %2 = graph.tanh %1 : (tensor<1x6x6x6xf32>) -> tensor<1x6x6x6xf32>
   %3 = graph.reduce mean %2 axes [1, 2] : (tensor<1x6x6x6xf32>) -> tensor<1x6xf32>
@@ -59,7 +59,7 @@ func.func @main(%x: tensor<1x8x8x4xf32>, %w: tensor<3x3x4x6xf32>) -> (tensor<1x6
 def test_one_op_of_a_graph_is_left(name: str):
     text = reduced(GRAPH, lambda text: f"graph.{name}" in text)
     assert text.count("graph.") == 1 and text.count("func.func") == 1
-    assert "npu.loc" not in text and "names" not in text
+    assert "npu.node" not in text and "names" not in text
     assert len(text.splitlines()) <= 6
 
 

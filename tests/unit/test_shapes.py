@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects.graph import shapes
 from npu_mlir.dialects.graph.shapes import ShapeError
 from npu_mlir.frontends.onnx import import_model
 from npu_mlir.interpreters import run_function
+from npu_mlir.support.diagnostics import UserError
 
 FEW = settings(max_examples=100, deadline=None)
 

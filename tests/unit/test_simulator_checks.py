@@ -121,7 +121,7 @@ def test_flags_order_transitively():
 
 
 def test_a_race_names_both_instructions_and_their_graph_ops():
-    load = LOAD.replace(" :", ' {"npu.loc" = "conv1"} :')
+    load = LOAD.replace(" :", ' {"npu.node" = "conv1"} :')
     with pytest.raises(SimulationError) as caught:
         run(load, STORE)
     error = caught.value
@@ -286,7 +286,7 @@ def test_checks_take_no_more_memory_in_longer_runs():
 
 
 def test_another_target_is_an_error():
-    from npu_mlir.diagnostics import UserError
+    from npu_mlir.support.diagnostics import UserError
 
     with pytest.raises(UserError, match="compiled for the target 'toy' and can't run on 'ascend-910'"):
         simulate(parse(GEMM), inputs(), target="ascend-910")
@@ -337,7 +337,7 @@ builtin.module attributes {"npu.target" = "ascend-910b"} {
 
 
 def test_memory_that_does_not_exist_without_checks():
-    from npu_mlir.diagnostics import UserError
+    from npu_mlir.support.diagnostics import UserError
 
     code = "%o = arith.constant 4096 : index\n%p = npu_isa.at %u + %o : !npu_isa.addr<ub>"
     with pytest.raises(UserError, match="are not inside ub, which has 2048 bytes"):

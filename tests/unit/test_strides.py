@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from npu_mlir.analysis.affine_maps import Linear
 from npu_mlir.analysis.strides import (
     Lanes,
-    Nest,
+    StridedLoops,
     StrideError,
     collapse,
     cost,
@@ -30,14 +30,14 @@ from npu_mlir.analysis.strides import (
 F32 = Lanes(256, (4, 4))
 
 
-def visits(nest: Nest) -> Counter[tuple[int, ...]]:
+def visits(nest: StridedLoops) -> Counter[tuple[int, ...]]:
     """How often each tuple of element offsets (one per operand) is visited."""
     points = product(*map(range, nest.extents))
     return Counter(tuple(int(np.dot(row, p)) if p else 0 for row in nest.strides) for p in points)
 
 
 @st.composite
-def nests(draw: Any) -> Nest:
+def nests(draw: Any) -> StridedLoops:
     """Some loops of a row-major walk, others with arbitrary strides."""
     extents = tuple(draw(st.lists(st.integers(1, 4), max_size=5)))
     rows: list[tuple[int, ...]] = []
@@ -51,11 +51,11 @@ def nests(draw: Any) -> Nest:
                 step = draw(st.sampled_from([0, 1, 3, 16, step + 2]))
         rows.append(tuple(contiguous))
     permutation = draw(st.permutations(range(len(extents))))
-    return Nest(extents, tuple(rows)).select(permutation)
+    return StridedLoops(extents, tuple(rows)).select(permutation)
 
 
 @given(nests())
-def test_every_rewrite_visits_the_same_elements(nest: Nest) -> None:
+def test_every_rewrite_visits_the_same_elements(nest: StridedLoops) -> None:
     expected = visits(nest)
     assert visits(drop_unit_dims(nest)) == expected
     assert visits(collapse(nest)) == expected
@@ -63,7 +63,7 @@ def test_every_rewrite_visits_the_same_elements(nest: Nest) -> None:
 
 
 @given(nests(), st.integers(1, 4))
-def test_split_nests_visit_the_same_elements(nest: Nest, rank: int) -> None:
+def test_split_nests_visit_the_same_elements(nest: StridedLoops, rank: int) -> None:
     outside, inside = split(nest, rank)
     assert inside.rank <= max(rank, 1) and outside.rank + inside.rank == nest.rank
     total: Counter[tuple[int, ...]] = Counter()
@@ -74,7 +74,7 @@ def test_split_nests_visit_the_same_elements(nest: Nest, rank: int) -> None:
 
 
 @given(nests())
-def test_collapsed_nests_cannot_be_collapsed_further(nest: Nest) -> None:
+def test_collapsed_nests_cannot_be_collapsed_further(nest: StridedLoops) -> None:
     short = collapse(drop_unit_dims(nest))
     for outer, inner in product(range(short.rank), repeat=2):
         steps = [(row[outer], row[inner] * short.extents[inner]) for row in short.strides]
@@ -82,7 +82,7 @@ def test_collapsed_nests_cannot_be_collapsed_further(nest: Nest) -> None:
 
 
 @given(nests(), st.sampled_from([32, 256]), st.sampled_from([1, 4]))
-def test_the_innermost_loop_costs_least(nest: Nest, width: int, folding: int) -> None:
+def test_the_innermost_loop_costs_least(nest: StridedLoops, width: int, folding: int) -> None:
     lanes = Lanes(width, (4,) * len(nest.strides), 32, 1, folding)
     if nest.rank:
         ordered = order(nest, lanes)
@@ -91,7 +91,7 @@ def test_the_innermost_loop_costs_least(nest: Nest, width: int, folding: int) ->
 
 
 @given(nests(), st.integers(1, 3), st.sampled_from([32, 256]))
-def test_widening_pays_or_is_not_done(nest: Nest, more: int, width: int) -> None:
+def test_widening_pays_or_is_not_done(nest: StridedLoops, more: int, width: int) -> None:
     lanes = Lanes(width, (4,) * len(nest.strides))
     for dim in range(nest.rank):
         wider = widen(nest, dim, nest.extents[dim] + more, lanes)
@@ -99,30 +99,30 @@ def test_widening_pays_or_is_not_done(nest: Nest, more: int, width: int) -> None
 
 
 def test_rows_with_padding_become_one_run() -> None:
-    rows = Nest((32, 20), ((24, 1), (24, 1)))
-    assert simplify(widen(rows, 1, 24, F32), F32) == Nest((768,), ((1,), (1,)))
+    rows = StridedLoops((32, 20), ((24, 1), (24, 1)))
+    assert simplify(widen(rows, 1, 24, F32), F32) == StridedLoops((768,), ((1,), (1,)))
 
 
 def test_a_column_sum_runs_along_the_rows_of_memory() -> None:
-    by_columns = Nest((100, 3), ((1, 0), (1, 128)))
-    assert order(by_columns, F32) == Nest((3, 100), ((0, 1), (128, 1)))
+    by_columns = StridedLoops((100, 3), ((1, 0), (1, 128)))
+    assert order(by_columns, F32) == StridedLoops((3, 100), ((0, 1), (128, 1)))
 
 
 def test_a_transpose_keeps_both_dims() -> None:
-    transpose = collapse(Nest((4, 8), ((1, 4), (8, 1))))
+    transpose = collapse(StridedLoops((4, 8), ((1, 4), (8, 1))))
     assert transpose.rank == 2
 
 
 def test_a_strided_long_loop_beats_a_contiguous_short_one() -> None:
     """An element off its neighbours takes a block of 32 bytes: 8 a step, more than a row of 3 has."""
-    channels_last = Nest((3, 2464), ((1, 16), (2464, 1)))
+    channels_last = StridedLoops((3, 2464), ((1, 16), (2464, 1)))
     assert order(channels_last, F32).extents == (3, 2464)
 
 
 def test_short_rows_are_summed_across() -> None:
     """Folding lanes into one element is slow: with few columns, the lanes run over the rows instead."""
     lanes = Lanes(256, (4, 4), 32, cycles=2, folding_cycles=7)
-    sums = {columns: Nest((64, columns), ((1, 0), (columns, 1))) for columns in (3, 64)}
+    sums = {columns: StridedLoops((64, columns), ((1, 0), (columns, 1))) for columns in (3, 64)}
     assert order(sums[3], lanes).extents == (3, 64)
     assert order(sums[64], lanes) == sums[64]
 
@@ -228,53 +228,66 @@ def test_without_iterations_there_are_no_coordinates() -> None:
     ("nest", "innermost", "lanes", "cycles"),
     [
         # 64 f32 are 256 B: a step for each row.
-        pytest.param(Nest((3, 64), ((64, 1), (64, 1))), 1, F32, 3, id="rows of one step"),
-        pytest.param(Nest((3, 65), ((65, 1), (65, 1))), 1, F32, 6, id="one element more"),
+        pytest.param(StridedLoops((3, 64), ((64, 1), (64, 1))), 1, F32, 3, id="rows of one step"),
+        pytest.param(StridedLoops((3, 65), ((65, 1), (65, 1))), 1, F32, 6, id="one element more"),
         # Elements that lie apart take 32 B each, 8 to a step.
-        pytest.param(Nest((3, 64), ((64, 1), (64, 1))), 0, F32, 64, id="columns of three"),
-        pytest.param(Nest((64, 3), ((1, 64), (1, 64))), 0, F32, 3, id="columns that lie together"),
-        pytest.param(Nest((16,), ((1,), (2,))), 0, F32, 2, id="every other element"),
-        pytest.param(Nest((64,), ((1,), (0,))), 0, F32, 1, id="one element for all"),
-        pytest.param(Nest((64,), ((1,), (1,))), 0, Lanes(256, (4, 2)), 1, id="the wider operand counts"),
-        pytest.param(Nest((128,), ((1,), (1,))), 0, Lanes(256, (2, 2)), 1, id="twice as many halves"),
+        pytest.param(StridedLoops((3, 64), ((64, 1), (64, 1))), 0, F32, 64, id="columns of three"),
+        pytest.param(StridedLoops((64, 3), ((1, 64), (1, 64))), 0, F32, 3, id="columns that lie together"),
+        pytest.param(StridedLoops((16,), ((1,), (2,))), 0, F32, 2, id="every other element"),
+        pytest.param(StridedLoops((64,), ((1,), (0,))), 0, F32, 1, id="one element for all"),
         pytest.param(
-            Nest((64, 3), ((1, 0), (1, 64))), 1, Lanes(256, (4, 4), 32, 2, 7), 448, id="sums are folded"
+            StridedLoops((64,), ((1,), (1,))), 0, Lanes(256, (4, 2)), 1, id="the wider operand counts"
+        ),
+        pytest.param(StridedLoops((128,), ((1,), (1,))), 0, Lanes(256, (2, 2)), 1, id="twice as many halves"),
+        pytest.param(
+            StridedLoops((64, 3), ((1, 0), (1, 64))),
+            1,
+            Lanes(256, (4, 4), 32, 2, 7),
+            448,
+            id="sums are folded",
         ),
         pytest.param(
-            Nest((64, 3), ((1, 0), (1, 64))), 0, Lanes(256, (4, 4), 32, 2, 7), 6, id="or added in lanes"
+            StridedLoops((64, 3), ((1, 0), (1, 64))),
+            0,
+            Lanes(256, (4, 4), 32, 2, 7),
+            6,
+            id="or added in lanes",
         ),
     ],
 )
-def test_cycles_by_hand(nest: Nest, innermost: int, lanes: Lanes, cycles: int) -> None:
+def test_cycles_by_hand(nest: StridedLoops, innermost: int, lanes: Lanes, cycles: int) -> None:
     assert lanes.cost(nest, innermost) == cycles
 
 
 def test_outer_loops_go_by_falling_strides() -> None:
-    nest = Nest((2, 3, 4, 64), ((256, 64, 1024, 1), (64, 128, 4096, 1)))
+    nest = StridedLoops((2, 3, 4, 64), ((256, 64, 1024, 1), (64, 128, 4096, 1)))
     assert order(nest, F32).extents == (4, 2, 3, 64)
     # Strides of the written operand first, of the read one where those are equal.
-    assert order(Nest((2, 3, 64), ((0, 0, 1), (64, 128, 1))), F32).extents == (3, 2, 64)
+    assert order(StridedLoops((2, 3, 64), ((0, 0, 1), (64, 128, 1))), F32).extents == (3, 2, 64)
 
 
 def test_of_loops_that_cost_the_same_the_one_of_smallest_strides_is_innermost() -> None:
-    assert order(Nest((8, 8), ((8, 1), (1, 8))), F32).extents == (8, 8)
-    assert order(Nest((8, 8), ((8, 1), (1, 8))), F32).strides == ((8, 1), (1, 8))
-    assert order(Nest((8, 8), ((1, 8), (8, 1))), F32).strides == ((8, 1), (1, 8))
+    assert order(StridedLoops((8, 8), ((8, 1), (1, 8))), F32).extents == (8, 8)
+    assert order(StridedLoops((8, 8), ((8, 1), (1, 8))), F32).strides == ((8, 1), (1, 8))
+    assert order(StridedLoops((8, 8), ((1, 8), (8, 1))), F32).strides == ((8, 1), (1, 8))
 
 
 def test_the_shortest_loops_go_out_in_their_order() -> None:
-    nest = Nest((3, 8, 2, 64), ((64, 256, 0, 1),))
+    nest = StridedLoops((3, 8, 2, 64), ((64, 256, 0, 1),))
     outside, inside = split(nest, 2)
-    assert outside == Nest((3, 2), ((64, 0),)) and inside == Nest((8, 64), ((256, 1),))
+    assert outside == StridedLoops((3, 2), ((64, 0),)) and inside == StridedLoops((8, 64), ((256, 1),))
     # The innermost stays, however short.
-    assert split(Nest((8, 2), ((2, 1),)), 1) == (Nest((8,), ((2,),)), Nest((2,), ((1,),)))
-    assert split(nest, 4) == (Nest((), ((),)), nest)
+    assert split(StridedLoops((8, 2), ((2, 1),)), 1) == (
+        StridedLoops((8,), ((2,),)),
+        StridedLoops((2,), ((1,),)),
+    )
+    assert split(nest, 4) == (StridedLoops((), ((),)), nest)
 
 
 def test_what_is_widened() -> None:
-    wide = widen(Nest((32, 20, 2), ((48, 2, 1), (48, 2, 1))), 1, 24, F32)
+    wide = widen(StridedLoops((32, 20, 2), ((48, 2, 1), (48, 2, 1))), 1, 24, F32)
     assert wide.extents == (32, 24, 2)
-    assert cost(Nest((), ((), ())), F32) == 1
+    assert cost(StridedLoops((), ((), ())), F32) == 1
     # 20 rows of 3 with a pitch of 4: 20 steps, or 80 elements in two steps.
-    assert widen(Nest((20, 3), ((4, 1), (4, 1))), 1, 4, F32).extents == (20, 4)
-    assert widen(Nest((20, 3), ((3, 1), (4, 1))), 1, 4, F32).extents == (20, 3)
+    assert widen(StridedLoops((20, 3), ((4, 1), (4, 1))), 1, 4, F32).extents == (20, 4)
+    assert widen(StridedLoops((20, 3), ((3, 1), (4, 1))), 1, 4, F32).extents == (20, 3)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npu_mlir.analysis.sync import Access, Block, Instruction, Nested, Plan, Slot, plan_sync
+from npu_mlir.analysis.sync import Block, Instruction, Nested, Plan, SlotValue, SyncAccess, plan_sync
 
 PIPES = ("MTE1", "MTE2", "MTE3", "M", "V", "FIX")
 
@@ -23,14 +23,14 @@ class Buffer:
 
     def access(
         self, write: bool, low: int = 0, high: int | None = None, value: Any = None, changing: Any = ()
-    ) -> Access:
+    ) -> SyncAccess:
         """The whole buffer or a part of one slot; `value` is the tuple of the loops whose count selects the slot."""
         high = self.size if high is None else high
         end = self.address + self.size * self.slots
         if value is None or self.slots == 1:
-            return Access("ub", self.address + low, self.address + high, write)
-        slot = Slot(self.name, value, self.slots, frozenset(changing))
-        return Access("ub", self.address, end, write, slot, (low, high))
+            return SyncAccess("ub", self.address + low, self.address + high, write)
+        slot = SlotValue(self.name, value, self.slots, frozenset(changing))
+        return SyncAccess("ub", self.address, end, write, slot, (low, high))
 
 
 class Race(AssertionError):
@@ -147,7 +147,7 @@ class Machine:
                 else:
                     self.reads.setdefault(cell, {})[pipe] = time
 
-    def cells(self, access: Access, ivs: dict[int, int]) -> range:
+    def cells(self, access: SyncAccess, ivs: dict[int, int]) -> range:
         if access.slot is None:
             return range(access.low, access.high)
         size = (access.high - access.low) // access.slot.count
@@ -177,7 +177,7 @@ def programs(draw: Any) -> tuple[Block, dict[int, int]]:
     known = draw(st.booleans())
 
     def instruction(inside: tuple[int, ...], always: bool) -> Instruction:
-        accesses: list[Access] = []
+        accesses: list[SyncAccess] = []
         for _ in range(draw(st.integers(1, 2))):
             buffer = draw(st.sampled_from(buffers))
             low = draw(st.integers(0, buffer.size - 1))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from npu_mlir.dialects import make_context, npu_isa
-from npu_mlir.parsing import parse_module
+from npu_mlir.dialects import npu_isa
+from npu_mlir.dialects.context import make_context
+from npu_mlir.ir.parsing import parse_module
+from npu_mlir.ir.verification import verify
 from npu_mlir.passes.npu_isa.insert_sync import InsertSync
-from npu_mlir.verification import verify
 
 GM = "memref<8xf32, #tile.space<gm>>"
 MAP = "map affine_map<(x) -> (x)>"

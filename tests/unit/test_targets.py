@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects.npu_isa import CubeWork, MoveWork, VectorWork
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.targets.cost import Cost, cost_of, padded_macs
 from npu_mlir.targets.target import TARGETS, get_target, read_target, target_names
 

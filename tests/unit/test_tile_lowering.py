@@ -12,15 +12,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import f16, f32, i1, i8, i32
 
-from npu_mlir.dialects import make_context
+from npu_mlir.dialects.context import make_context
 from npu_mlir.dialects.tile import Space, buffer_type, tile_bytes
 from npu_mlir.interpreters.framework import run_function
-from npu_mlir.parsing import parse_module
+from npu_mlir.ir.parsing import parse_module
+from npu_mlir.ir.verification import verify
 from npu_mlir.passes.npu_isa.cleanup import Cleanup
 from npu_mlir.passes.npu_isa.convert_tile_to_npu_isa import ConvertTileToNpuIsa
 from npu_mlir.passes.npu_isa.insert_sync import InsertSync
 from npu_mlir.simulator import simulate
-from npu_mlir.verification import verify
 
 ELEMENTS = {"f32": f32, "f16": f16, "i32": i32, "i8": i8, "i1": i1}
 DTYPES = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "i8": np.int8, "i1": np.bool_}

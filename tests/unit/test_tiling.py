@@ -26,7 +26,8 @@ from npu_mlir.analysis.tiling import (
     round_up,
     tilings,
 )
-from npu_mlir.dialects import make_context, tile
+from npu_mlir.dialects import tile
+from npu_mlir.dialects.context import make_context
 from npu_mlir.dialects.tile import Space, space_of
 from npu_mlir.passes import load_pass
 from npu_mlir.passes.linalg.generics import Builder, Map, tensor_type

@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
 
-from npu_mlir.dialects import make_context
+from npu_mlir.dialects.context import make_context
 from npu_mlir.dialects.npu_isa import MmadOp
-from npu_mlir.module_io import parse_with_weights
-from npu_mlir.pass_manager import PassManager
+from npu_mlir.ir.module_io import parse_with_weights
+from npu_mlir.pass_infra.pass_manager import PassManager
 from npu_mlir.pipeline import make_pipeline
 from npu_mlir.simulator import simulate
 

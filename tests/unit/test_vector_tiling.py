@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_mlir.analysis.vector_tiling import Nest, shrink
+from npu_mlir.analysis.vector_tiling import VectorLoops, shrink
 
 LANES = 64
 
-ROWS = Nest((0, 1), (0, 1), (), 1)
+ROWS = VectorLoops((0, 1), (0, 1), (), 1)
 """Two parallel classes."""
-SUM = Nest((0, 1), (0,), (1,), 0)
+SUM = VectorLoops((0, 1), (0,), (1,), 0)
 """A parallel class, and one that is reduced."""
 
 
@@ -40,27 +40,31 @@ SUM = Nest((0, 1), (0,), (1,), 0)
         pytest.param(SUM, (1, 2), 1, (1, 1), id="a reduction of two"),
         pytest.param(SUM, (2, 1), 1, (1, 1), id="a reduction of one is left alone"),
         pytest.param(
-            Nest((0, 1), (), (0, 1), None), (100, 300), 20000, (100, 150), id="the longest reduction"
+            VectorLoops((0, 1), (), (0, 1), None), (100, 300), 20000, (100, 150), id="the longest reduction"
         ),
-        pytest.param(Nest((0, 1), (), (0, 1), None), (300, 100), 20000, (150, 100), id="wherever it is"),
-        pytest.param(Nest((0, 1), (), (), None), (100, 300), 20, (100, 300), id="what must stay whole"),
-        pytest.param(Nest((0, 1), (1,), (), 1), (100, 300), 20, (100, 1), id="what is cut beside it"),
+        pytest.param(
+            VectorLoops((0, 1), (), (0, 1), None), (300, 100), 20000, (150, 100), id="wherever it is"
+        ),
+        pytest.param(
+            VectorLoops((0, 1), (), (), None), (100, 300), 20, (100, 300), id="what must stay whole"
+        ),
+        pytest.param(VectorLoops((0, 1), (1,), (), 1), (100, 300), 20, (100, 1), id="what is cut beside it"),
     ],
 )
-def test_what_is_cut(nest: Nest, extents: tuple[int, int], budget: int, expected: tuple[int, int]):
+def test_what_is_cut(nest: VectorLoops, extents: tuple[int, int], budget: int, expected: tuple[int, int]):
     assert shrink([nest], dict(enumerate(extents)), budget, LANES) == dict(enumerate(expected))
 
 
 def test_the_largest_nest_decides():
     # 40 * 64 is the larger one; the other one is within the budget all the time.
-    nests = [Nest((0,), (0,), (), 0), Nest((1, 2), (1, 2), (), 2)]
+    nests = [VectorLoops((0,), (0,), (), 0), VectorLoops((1, 2), (1, 2), (), 2)]
     assert shrink(nests, {0: 1000, 1: 40, 2: 64}, 1280, LANES) == {0: 1000, 1: 20, 2: 64}
 
 
 @given(st.lists(st.integers(1, 200), min_size=1, max_size=3), st.integers(1, 5000), st.sampled_from([8, 64]))
 def test_parallel_nests_come_within_the_budget(extents: list[int], budget: int, lanes: int):
     classes = tuple(range(len(extents)))
-    nest = Nest(classes, classes, (), classes[-1])
+    nest = VectorLoops(classes, classes, (), classes[-1])
     sizes = shrink([nest], dict(enumerate(extents)), budget, lanes)
     assert math.prod(sizes.values()) <= budget
     assert all(1 <= sizes[c] <= extent for c, extent in enumerate(extents))

@@ -16,15 +16,15 @@ import pytest
 import trace_processor
 from isa_programs import gemm
 from npu_mlir import api
-from npu_mlir.printing import PrintOptions, op_text
-from npu_mlir.report import KernelRow, Report, report_of, write_report
+from npu_mlir.ir.printing import PrintOptions, op_text
+from npu_mlir.report.report import KernelRow, Report, report_of, write_report
+from npu_mlir.report.views.diff import changes
+from npu_mlir.report.views.html import level_data, page_data, write_html
+from npu_mlir.report.views.memory_map import memory_map, used_bytes
+from npu_mlir.report.views.trace import write_trace
 from npu_mlir.simulator import SimulationResult
 from npu_mlir.simulator.attribution import Attribution, SiteTime, Wait
 from npu_mlir.simulator.recording import Recording
-from npu_mlir.views.diff import changes
-from npu_mlir.views.html import level_data, page_data, write_html
-from npu_mlir.views.memory_map import memory_map, used_bytes
-from npu_mlir.views.trace import write_trace
 
 DOCS = Path(__file__).parents[2] / "docs" / "report.md"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -241,7 +241,7 @@ def test_the_page_is_self_contained(run: tuple[api.Program, SimulationResult, Re
 
 
 def test_names_of_nodes_cannot_end_the_script(tmp_path: Path):
-    text = GEMM.replace("tile.return", 'npu_isa.barrier {npu.loc = "</script><b>"}\n tile.return')
+    text = GEMM.replace("tile.return", 'npu_isa.barrier {npu.node = "</script><b>"}\n tile.return')
     page = page_of(program(tmp_path, text), tmp_path / "r.html").read_text()
     assert page.count("</script>") == 2
 
@@ -256,8 +256,8 @@ def test_the_page_in_a_browser(tmp_path: Path):
 
 TWICE = """
 func.func @main(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
-  %0 = graph.exp %x {npu.loc = "first"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-  %1 = graph.exp %y {npu.loc = "second"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %0 = graph.exp %x {npu.node = "first"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = graph.exp %y {npu.node = "second"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
   func.return %0, %1 : tensor<4x8xf32>, tensor<4x8xf32>
 }
 """

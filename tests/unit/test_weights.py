@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
-from npu_mlir.constants import constant_of, make_constant, tensor_type
-from npu_mlir.diagnostics import UserError
-from npu_mlir.dialects import make_context
+from npu_mlir.dialects.context import make_context
 from npu_mlir.dialects.graph import WeightOp
-from npu_mlir.parsing import parse_module
-from npu_mlir.weights import (
+from npu_mlir.ir.constants import constant_of, make_constant, tensor_type
+from npu_mlir.ir.parsing import parse_module
+from npu_mlir.ir.weights import (
     check_weight,
     has_new_weights,
     save_weights,
@@ -22,6 +21,7 @@ from npu_mlir.weights import (
     weight_names,
     weights_of,
 )
+from npu_mlir.support.diagnostics import UserError
 
 ARRAYS = {
     "conv1/kernel:0": np.arange(60, dtype=np.float32).reshape(3, 20),

@@ -27,7 +27,7 @@ from npu_mlir.dialects.graph.shapes import Shape, ShapeError
 
 Value = SSAValue | Operation
 
-LOCATION = "npu.loc"
+LOCATION = "npu.node"
 """Discardable attribute that names the model node an op came from."""
 
 ANY_TENSOR = TensorType.constr()
@@ -73,10 +73,10 @@ def is_static(value: SSAValue) -> bool:
 
 
 class GraphCanonicalization(HasCanonicalizationPatternsTrait):
-    """The patterns of `npu_mlir.dialects.graph.canonicalization`, loaded when `canonicalize` asks for them."""
+    """The patterns of `npu_mlir.passes.canonicalization_patterns.graph`, loaded when `canonicalize` asks for them."""
 
     def get_patterns(self, op: type[Operation]) -> tuple[RewritePattern, ...]:
-        from npu_mlir.dialects.graph.canonicalization import patterns_for
+        from npu_mlir.passes.canonicalization_patterns.graph import patterns_for
 
         return patterns_for(op)
 

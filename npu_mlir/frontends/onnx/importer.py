@@ -19,8 +19,6 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from npu_mlir.constants import element_type, make_constant
-from npu_mlir.diagnostics import Note, UserError
 from npu_mlir.dialects.graph import shapes
 from npu_mlir.frontends.onnx.converters import CONVERTERS
 from npu_mlir.frontends.onnx.expand import expand_functions, is_default
@@ -28,7 +26,9 @@ from npu_mlir.frontends.onnx.fold import CannotEvaluate, evaluate
 from npu_mlir.frontends.onnx.inputs import freeze_inputs, model_inputs
 from npu_mlir.frontends.onnx.load import load_model, opset_of
 from npu_mlir.frontends.onnx.node import Constant, Node, Unsupported, Value
-from npu_mlir.weights import WeightStore, weights_of
+from npu_mlir.ir.constants import element_type, make_constant
+from npu_mlir.ir.weights import WeightStore, weights_of
+from npu_mlir.support.diagnostics import Note, UserError
 
 
 def import_model(

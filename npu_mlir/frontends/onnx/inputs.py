@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import onnx
 
-from npu_mlir.diagnostics import Note, UserError, closest
 from npu_mlir.dialects.graph.shapes import text
+from npu_mlir.support.diagnostics import Note, UserError, closest
 
 Extent = int | str | None
 """A number, the name of an open dimension, or an open dimension without a usable name."""

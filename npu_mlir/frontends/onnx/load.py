@@ -7,8 +7,8 @@ from pathlib import Path
 import onnx
 from google.protobuf.message import DecodeError
 
-from npu_mlir.diagnostics import UserError
-from npu_mlir.files import read_bytes
+from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.files import read_bytes
 
 OLDEST_OPSET = 7
 IR_VERSION_TAG = b"\x08"

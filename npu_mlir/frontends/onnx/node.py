@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from npu_mlir.dialects.graph import LOCATION, GraphOp, element_of, shape_of
-from npu_mlir.locations import origin
+from npu_mlir.support.locations import origin
 
 Constant = np.ndarray[Any, Any]
 Value = SSAValue | Constant
@@ -138,7 +138,7 @@ class Node:
 
     def scalar(self, value: float, like: SSAValue) -> SSAValue:
         """A rank-0 constant of the element type of `like`."""
-        from npu_mlir.dtypes import numpy_dtype
+        from npu_mlir.support.dtypes import numpy_dtype
 
         array = np.asarray(value, numpy_dtype(element_of(like)))
         return self._builder.materialise(array, f"{self.location}.{value}.{element_of(like)}")

@@ -16,13 +16,13 @@ from xdsl.ir import Attribute
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.tile import Space
-from npu_mlir.dtypes import numpy_dtype
 from npu_mlir.interpreters import sums
 from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.npu_isa.functions import BINARY, COMPARE, REDUCE, UNARY, compute_type, convert
 from npu_mlir.interpreters.registry import Results, impl
+from npu_mlir.support.dtypes import numpy_dtype
 from npu_mlir.targets.target import get_target
 
 DEFAULT_TARGET = "ascend-910"

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from npu_mlir.diagnostics import UserError
 from npu_mlir.dialects.tile import Space
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.targets.target import Target
 
 ON_CHIP = (Space.L1, Space.L0A, Space.L0B, Space.L0C, Space.UB)

@@ -17,10 +17,10 @@ from xdsl.dialects import arith
 from xdsl.dialects.linalg.ops import IndexOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from npu_mlir.dtypes import numpy_dtype
 from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import elementwise_function
+from npu_mlir.support.dtypes import numpy_dtype
 
 Body = Callable[[Sequence[Any], Sequence[Any]], tuple[Any, ...]]
 

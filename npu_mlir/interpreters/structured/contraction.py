@@ -14,16 +14,14 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from xdsl.ir import Block, BlockArgument, SSAValue
 
 from npu_mlir.interpreters.registry import Results, Step
+from npu_mlir.interpreters.structured.iteration_space import IterationSpace
 from npu_mlir.interpreters.structured.views import make_view
-
-if TYPE_CHECKING:
-    from npu_mlir.interpreters.structured.evaluate import Space
 
 LARGEST_UNFOLDED = 1 << 25
 """Elements of an unfolded operand that are held at once."""
@@ -32,7 +30,7 @@ _PRODUCTS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
 _EXTENSIONS = {"arith.extf", "arith.extsi", "arith.sitofp"}
 
 
-def match_contraction(space: Space) -> Step | None:
+def match_contraction(space: IterationSpace) -> Step | None:
     """The operation as a matrix product, None when it is not one."""
     operands = match_body(space.block, space.num_inputs)
     if operands is None:
@@ -45,7 +43,7 @@ def match_contraction(space: Space) -> Step | None:
         return None
     if classes.n and (not classes.m or _first_output_dim(space, classes) in classes.n):
         a, b = b, a
-        classes = Classes(classes.batch, classes.n, classes.m, classes.k)
+        classes = LoopRoles(classes.batch, classes.n, classes.m, classes.k)
     return _make_step(space, a, b, classes)
 
 
@@ -76,7 +74,7 @@ def _extended_argument(value: SSAValue, block: Block) -> int | None:
 
 
 @dataclass(frozen=True)
-class Classes:
+class LoopRoles:
     """The loops of a contraction by role, each in loop order."""
 
     batch: list[int]
@@ -85,9 +83,9 @@ class Classes:
     k: list[int]
 
 
-def _classify(space: Space, a: int, b: int) -> Classes | None:
+def _classify(space: IterationSpace, a: int, b: int) -> LoopRoles | None:
     in_a, in_b = ({d for expr in space.maps[i].results for d in expr.used_dims()} for i in (a, b))
-    classes = Classes([], [], [], [])
+    classes = LoopRoles([], [], [], [])
     for d in range(len(space.extents)):
         role = (d in in_a, d in in_b, d in space.reduced)
         target = {
@@ -103,7 +101,7 @@ def _classify(space: Space, a: int, b: int) -> Classes | None:
     return classes
 
 
-def _first_output_dim(space: Space, classes: Classes) -> int | None:
+def _first_output_dim(space: IterationSpace, classes: LoopRoles) -> int | None:
     """The first loop of the output map that is not a batch loop and is longer than 1."""
     for expr in space.maps[-1].results:
         for d in expr.used_dims():
@@ -112,7 +110,7 @@ def _first_output_dim(space: Space, classes: Classes) -> int | None:
     return None
 
 
-def _make_step(space: Space, a: int, b: int, classes: Classes) -> Step:
+def _make_step(space: IterationSpace, a: int, b: int, classes: LoopRoles) -> Step:
     wide = _accumulator(space.dtypes[-1], max(space.dtypes[a].itemsize, space.dtypes[b].itemsize))
     view_a, view_b = (make_view(space.maps[i], space.extents, space.shapes[i]) for i in (a, b))
     view_out = make_view(space.maps[-1], space.extents, space.shapes[-1])
@@ -143,7 +141,7 @@ def _accumulator(dtype: np.dtype[Any], factor_size: int) -> np.dtype[Any]:
 Product = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def _product(extents: Sequence[int], classes: Classes) -> Product:
+def _product(extents: Sequence[int], classes: LoopRoles) -> Product:
     """The product of two views over the iteration space, an array over the iteration space."""
 
     def size(dims: list[int]) -> int:
@@ -174,7 +172,7 @@ def _sum_of_products(extents: Sequence[int], dims: list[int]) -> Product:
     return product
 
 
-def _chunked(extents: Sequence[int], classes: Classes) -> Product:
+def _chunked(extents: Sequence[int], classes: LoopRoles) -> Product:
     """The product in pieces along the longest loop of m."""
     longest = max(classes.m, key=lambda d: extents[d])
     unit = [1 if d == longest else n for d, n in enumerate(extents)]
@@ -194,7 +192,7 @@ def _chunked(extents: Sequence[int], classes: Classes) -> Product:
     return product
 
 
-def _matmul(extents: Sequence[int], classes: Classes) -> Product:
+def _matmul(extents: Sequence[int], classes: LoopRoles) -> Product:
     rank = len(extents)
     batch, m, n, k = classes.batch, classes.m, classes.n, classes.k
     order_x = [*batch, *m, *k, *n]

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,15 +25,14 @@ from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
-from npu_mlir.analysis.affine_maps import projection
-from npu_mlir.diagnostics import UserError
-from npu_mlir.dtypes import numpy_dtype, static_shape
 from npu_mlir.interpreters import sums
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, Step
 from npu_mlir.interpreters.structured.body import arguments_of, compile_values
 from npu_mlir.interpreters.structured.contraction import match_contraction
-from npu_mlir.interpreters.structured.views import View, make_view
+from npu_mlir.interpreters.structured.iteration_space import IterationSpace
+from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.dtypes import numpy_dtype, static_shape
 
 LARGEST_SPACE = 1 << 25
 """Iterations that may be evaluated at once in a reduction."""
@@ -52,60 +50,6 @@ COMBINERS: dict[str, np.ufunc] = {
     "arith.ori": np.bitwise_or,
     "arith.xori": np.bitwise_xor,
 }
-
-
-Finisher = Callable[[Sequence[Any], Sequence[np.ndarray]], Results]
-
-
-@dataclass
-class Space:
-    """The iteration space of one operation on operands of known shapes."""
-
-    interp: Interpreter
-    block: Block
-    maps: list[AffineMap]
-    num_inputs: int
-    extents: tuple[int, ...]
-    reduced: list[int]
-    shapes: list[tuple[int, ...]]
-    dtypes: list[np.dtype[Any]]
-    in_place: bool
-
-    def views(self) -> list[View]:
-        """How each operand is read."""
-        return [
-            make_view(map_, self.extents, shape) for map_, shape in zip(self.maps, self.shapes, strict=True)
-        ]
-
-    def indices(self) -> list[np.ndarray]:
-        """The index of each loop as an array that broadcasts over the iteration space."""
-        rank = len(self.extents)
-        return [
-            np.arange(n, dtype=np.int64).reshape([-1 if k == d else 1 for k in range(rank)])
-            for d, n in enumerate(self.extents)
-        ]
-
-    def yielded(self) -> list[SSAValue]:
-        last = self.block.last_op
-        return list(last.operands) if last is not None else []
-
-    def finisher(self) -> Finisher:
-        """How the computed arrays over the iteration space become the operation's results."""
-        outputs = [_output(self, k) for k in range(self.num_inputs, len(self.maps))]
-        if self.in_place:
-
-            def store(values: Sequence[Any], inits: Sequence[np.ndarray]) -> Results:
-                for output, value, init in zip(outputs, values, inits, strict=True):
-                    output(value, init)
-                return ()
-
-            return store
-        if len(outputs) == 1:
-            (only,) = outputs
-            return lambda values, inits: (only(values[0], inits[0]),)
-        return lambda values, inits: tuple(
-            [output(value, init) for output, value, init in zip(outputs, values, inits, strict=True)]
-        )
 
 
 def structured_step(interp: Interpreter, op: LinalgStructuredOperation) -> Step:
@@ -133,10 +77,12 @@ def structured_step(interp: Interpreter, op: LinalgStructuredOperation) -> Step:
     return run_dynamic
 
 
-def _space(interp: Interpreter, op: LinalgStructuredOperation, shapes: list[tuple[int, ...]]) -> Space:
+def _space(
+    interp: Interpreter, op: LinalgStructuredOperation, shapes: list[tuple[int, ...]]
+) -> IterationSpace:
     maps = [attr.data for attr in op.get_indexing_maps().data]
     iterators = [attr.data for attr in op.get_iterator_types().data]
-    return Space(
+    return IterationSpace(
         interp,
         op.body.block,
         maps,
@@ -163,7 +109,7 @@ def loop_extents(
     return tuple(n for n in extents if n is not None)
 
 
-def _plan(space: Space) -> Step:
+def _plan(space: IterationSpace) -> Step:
     if space.reduced and 0 not in space.extents:
         contraction = match_contraction(space)
         if contraction is not None:
@@ -174,7 +120,7 @@ def _plan(space: Space) -> Step:
     return _plan_loop(space)
 
 
-def _combiner(space: Space, k: int) -> tuple[np.ufunc, SSAValue] | None:
+def _combiner(space: IterationSpace, k: int) -> tuple[np.ufunc, SSAValue] | None:
     """For an output that is `combine(acc, value)`, `value` independent of all outputs: the two."""
     op = space.yielded()[k].owner
     acc = space.block.args[space.num_inputs + k]
@@ -186,7 +132,7 @@ def _combiner(space: Space, k: int) -> tuple[np.ufunc, SSAValue] | None:
     return COMBINERS[op.name], value
 
 
-def _plan_loop(space: Space) -> Step:
+def _plan_loop(space: IterationSpace) -> Step:
     """The body runs once per point of the reduction space."""
     body = compile_values(space.interp, space.block, space.yielded())
     views, finish, indices, n = space.views(), space.finisher(), space.indices(), space.num_inputs
@@ -225,7 +171,7 @@ def _at(array: np.ndarray, dims: Sequence[int], point: Sequence[int], rank: int)
     return array[tuple(index)]
 
 
-def _plan_reduction(space: Space, combined: list[tuple[np.ufunc, SSAValue]]) -> Step:
+def _plan_reduction(space: IterationSpace, combined: list[tuple[np.ufunc, SSAValue]]) -> Step:
     body = compile_values(space.interp, space.block, [value for _, value in combined])
     views, finish, indices, n = space.views(), space.finisher(), space.indices(), space.num_inputs
     looped = _looped_dims(space)
@@ -253,7 +199,7 @@ def _plan_reduction(space: Space, combined: list[tuple[np.ufunc, SSAValue]]) -> 
     return step
 
 
-def _looped_dims(space: Space) -> list[int]:
+def _looped_dims(space: IterationSpace) -> list[int]:
     """The reduction dims to iterate over: those of sliding windows, and the largest while the space is too large."""
     plain = [
         {expr.position for expr in map_.results if isinstance(expr, AffineDimExpr)} for map_ in space.maps
@@ -295,38 +241,3 @@ class _Reducer:
             n if d in self.axes else size for d, (n, size) in enumerate(zip(self.extents, shape, strict=True))
         )
         return value if full == value.shape else np.broadcast_to(value, full)
-
-
-def _output(space: Space, operand: int) -> Callable[[Any, np.ndarray], np.ndarray]:
-    """How one computed array becomes an output, given the init."""
-    map_, shape, dtype = space.maps[operand], space.shapes[operand], space.dtypes[operand]
-    parallel = [d for d in range(len(space.extents)) if d not in space.reduced]
-    dims = projection(map_)
-    view = make_view(map_, space.extents, shape)
-    if space.in_place:
-
-        def store(value: Any, out: np.ndarray) -> np.ndarray:
-            view(out)[...] = value
-            return out
-
-        return store
-    if dims is None or sorted(dims) != parallel:
-
-        def scatter(value: Any, init: np.ndarray) -> np.ndarray:
-            result = init.copy()
-            view(result)[...] = value
-            return result
-
-        return scatter
-    full = tuple(1 if d in space.reduced else n for d, n in enumerate(space.extents))
-    order = [parallel.index(d) for d in dims]
-    compact = tuple(space.extents[d] for d in parallel)
-    ordered = order == sorted(order)
-
-    def result(value: Any, init: np.ndarray) -> np.ndarray:
-        if np.shape(value) != full:
-            value = np.broadcast_to(np.asarray(value, dtype), full)
-        value = value.reshape(compact)
-        return value if ordered else np.ascontiguousarray(value.transpose(order))
-
-    return result

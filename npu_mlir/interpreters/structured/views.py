@@ -12,7 +12,7 @@ import numpy as np
 from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, linear_map, projection
-from npu_mlir.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError
 
 View = Callable[[np.ndarray], np.ndarray]
 

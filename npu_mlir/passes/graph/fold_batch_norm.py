@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from npu_mlir.constants import constant_of
+from npu_mlir.ir.constants import constant_of
 from npu_mlir.dialects.graph import (
     AddOp,
     BatchNormOp,
@@ -38,7 +38,7 @@ from npu_mlir.dialects.graph import (
     location_of,
     shape_of,
 )
-from npu_mlir.dtypes import numpy_dtype
+from npu_mlir.support.dtypes import numpy_dtype
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.graph.fold_constants import fold
@@ -51,7 +51,7 @@ from npu_mlir.passes.graph.rewriting import (
     only_user,
     replace,
 )
-from npu_mlir.weights import WeightStore, weights_of
+from npu_mlir.ir.weights import WeightStore, weights_of
 
 
 class FoldBatchNorm(ModulePass):

@@ -24,7 +24,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from npu_mlir.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects.graph import GraphOp
 from npu_mlir.dialects.graph.base import is_static
 from npu_mlir.dialects.graph.shapes import ShapeError

@@ -36,9 +36,9 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from npu_mlir.comparison import TOLERANCES, Tolerance
-from npu_mlir.constants import constant_of
-from npu_mlir.diagnostics import UserError
+from npu_mlir.support.tolerance import TOLERANCES, Tolerance
+from npu_mlir.ir.constants import constant_of
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects.graph import (
     CastOp,
     ConcatOp,
@@ -58,10 +58,10 @@ from npu_mlir.dialects.graph import (
     TransposeOp,
 )
 from npu_mlir.dialects.graph.base import element_of
-from npu_mlir.dtypes import numpy_dtype
+from npu_mlir.support.dtypes import numpy_dtype
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.graph.rewriting import functions, graph_ops, insert_before, insert_constant, replace
-from npu_mlir.weights import WeightStore, weights_of
+from npu_mlir.ir.weights import WeightStore, weights_of
 
 WIDE, NARROW = Float32Type(), Float16Type()
 

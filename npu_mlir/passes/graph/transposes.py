@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from npu_mlir.constants import constant_of
+from npu_mlir.ir.constants import constant_of
 from npu_mlir.dialects.graph import (
     ConcatOp,
     ConvOp,
@@ -33,7 +33,7 @@ from npu_mlir.dialects.graph.base import int_attr, ints
 from npu_mlir.dialects.graph.shapes import Shape
 from npu_mlir.dialects.graph.window import GlobalPoolOp
 from npu_mlir.passes.graph.rewriting import insert_before, insert_constant, replace
-from npu_mlir.weights import WeightStore
+from npu_mlir.ir.weights import WeightStore
 
 Perm = tuple[int, ...]
 

@@ -26,9 +26,9 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from npu_mlir.diagnostics import Note, UserError
+from npu_mlir.support.diagnostics import Note, UserError
 from npu_mlir.dialects.graph import WeightOp
-from npu_mlir.locations import located
+from npu_mlir.support.locations import located
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.generics import LOCATION, Builder
 from npu_mlir.passes.linalg.graph_lowering import LOWERINGS

@@ -29,14 +29,14 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
-from npu_mlir.locations import node_of
+from npu_mlir.support.locations import node_of
 
 Shape = tuple[int, ...]
 Map = Sequence[int | AffineExpr]
 """The results of an indexing map; an integer is a dim."""
 
 PARALLEL, REDUCTION = IteratorTypeAttr.parallel(), IteratorTypeAttr.reduction()
-LOCATION = "npu.loc"
+LOCATION = "npu.node"
 _NO_FLAGS = FastMathFlagsAttr("none")
 _MAY_OVERFLOW = IntegerOverflowAttr("none")
 

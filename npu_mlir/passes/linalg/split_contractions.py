@@ -41,8 +41,8 @@ from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.affine_maps import Linear, linear, linear_map
-from npu_mlir.analysis.dims import Compute, contraction_roles
-from npu_mlir.locations import PROVENANCE, located
+from npu_mlir.analysis.dims import LoopNestOp, contraction_roles
+from npu_mlir.support.locations import PROVENANCE, located
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.generics import Body, Builder, element_of, scalar_attr, shape_of
 from npu_mlir.passes.linalg.structure import (
@@ -194,7 +194,7 @@ def _is_contraction(parts: Generic, left: _Factor, right: _Factor) -> bool:
         return False
     if any(prod(f.extents) > prod(extents) for f in (left, right) if f.ops):
         return False
-    compute = Compute(
+    compute = LoopNestOp(
         parts.op,
         tuple(extents),
         tuple(parts.reductions),

@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr
 
 from npu_mlir.analysis.affine_maps import linear
-from npu_mlir.locations import fill_locations
+from npu_mlir.support.locations import fill_locations
 from npu_mlir.passes.linalg.generics import (
     LOCATION,
     Builder,

@@ -10,7 +10,7 @@
     }
     {-# dialect_resources: { builtin: { w: "0x04000000..." } } #-}
 
-The way back is `linalg-normalize`, which makes weights of resources. Our attributes (`npu.target`, `npu.loc`, ...) are
+The way back is `linalg-normalize`, which makes weights of resources. Our attributes (`npu.target`, `npu.node`, ...) are
 dropped; locations name the nodes of the model, and are printed with `--mlir-print-debuginfo`.
 
 Does not handle: graph, tile and npu_isa ops, which stay.
@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, ShapedType
 from xdsl.passes import ModulePass
 
 from npu_mlir.dialects.graph.weight import WeightOp
-from npu_mlir.locations import located, origin
+from npu_mlir.support.locations import located, origin
 
 
 class ToUpstream(ModulePass):
@@ -60,8 +60,8 @@ def _replace(op: WeightOp) -> None:
 
 def _load_weights(module: ModuleOp) -> None:
     """Take the resources into memory, and forget the file."""
-    from npu_mlir.resources import resources_of
-    from npu_mlir.weights import weights_of
+    from npu_mlir.ir.resources import resources_of
+    from npu_mlir.ir.weights import weights_of
 
     store = weights_of(module)
     for name in resources_of(module):

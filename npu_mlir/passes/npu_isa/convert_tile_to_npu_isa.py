@@ -32,9 +32,9 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from npu_mlir.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
-from npu_mlir.locations import located
+from npu_mlir.support.locations import located
 from npu_mlir.passes.npu_isa.tile_lowering import cube, movement, vector
 from npu_mlir.passes.npu_isa.tile_lowering.context import KernelContext
 from npu_mlir.passes.tile.compute import target_of

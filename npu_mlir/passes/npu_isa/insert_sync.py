@@ -45,9 +45,9 @@ from xdsl.passes import ModulePass
 from npu_mlir.analysis import sync
 from npu_mlir.analysis.loop_steps import changes, constant_trips
 from npu_mlir.analysis.value_numbers import Materializer, ValueNumbers
-from npu_mlir.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
-from npu_mlir.locations import located
+from npu_mlir.support.locations import located
 from npu_mlir.passes.tile.compute import target_of
 from npu_mlir.targets.target import Target
 
@@ -116,10 +116,10 @@ class _Reader:
             raise UserError(f"flags cannot be placed in '{op.name}'", loc=op)
         return None
 
-    def _access(self, access: npu_isa.Access, op: Operation) -> sync.Access | None:
+    def _access(self, access: npu_isa.Access, op: Operation) -> sync.SyncAccess | None:
         address = access.operand
         if access.extent is None:
-            return sync.Access(address, 0, 1, access.write) if address in self._written else None
+            return sync.SyncAccess(address, 0, 1, access.write) if address in self._written else None
         low: int | None = 0
         while isinstance(address.owner, npu_isa.AtOp):
             moved = address.owner.constant.value.data if address.owner.offset is None else None
@@ -139,15 +139,15 @@ class _Reader:
 
     def _place(
         self, buffer: npu_isa.BufferOp, span: tuple[int, int], index: SSAValue | None, write: bool
-    ) -> sync.Access:
+    ) -> sync.SyncAccess:
         memory = buffer.result.type.space.data
         start, size, slots = (a.value.data for a in (buffer.address, buffer.bytes, buffer.slots))
         if index is None or slots == 1 or isinstance(index.owner, arith.ConstantOp):
             start += size * (_constant(index) % slots)
-            return sync.Access(memory, start + span[0], start + span[1], write)
+            return sync.SyncAccess(memory, start + span[0], start + span[1], write)
         loops = [op for op in _around(index) if changes(index, op, slots)]
-        slot = sync.Slot(buffer, self.numbers.number(index), slots, frozenset(loops))
-        return sync.Access(memory, start, start + size * slots, write, slot, span)
+        slot = sync.SlotValue(buffer, self.numbers.number(index), slots, frozenset(loops))
+        return sync.SyncAccess(memory, start, start + size * slots, write, slot, span)
 
 
 def _around(value: SSAValue) -> Iterator[scf.ForOp]:

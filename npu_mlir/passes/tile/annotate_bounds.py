@@ -40,7 +40,7 @@ from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.affine_maps import Linear, linear_map
 from npu_mlir.analysis.bound import KernelWork, ProductWork, VectorOps, best_blocking, bound
-from npu_mlir.analysis.dims import Compute, contraction_roles
+from npu_mlir.analysis.dims import LoopNestOp, contraction_roles
 from npu_mlir.analysis.tiling import ceil_div, fill, panel_bytes
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import element_bytes
@@ -49,7 +49,7 @@ from npu_mlir.passes.tile.compute import (
     body_ops,
     init_of,
     is_multiply_add,
-    is_window,
+    is_shape_only,
     target_of,
 )
 from npu_mlir.passes.tile.kernel import Kernel, read_kernel
@@ -112,7 +112,7 @@ def kernel_work(kernel: Kernel, target: Target) -> KernelWork:
     )
 
 
-def _product(compute: Compute) -> ProductWork:
+def _product(compute: LoopNestOp) -> ProductWork:
     roles = contraction_roles(compute)
     assert roles is not None
     batch, m, n, k = (
@@ -152,7 +152,7 @@ def _loads(kernel: Kernel, target: Target) -> dict[SSAValue, tuple[str, int]]:
         generic = cast("linalg.GenericOp", op)
         for i, (value, map_) in enumerate(zip(generic.inputs, compute.maps, strict=False)):
             load = value.owner
-            if is_window(generic, i) or not isinstance(load, tile.LoadOp):
+            if is_shape_only(generic, i) or not isinstance(load, tile.LoadOp):
                 continue
             path = "gm_l1" if compute.contraction else "gm_ub"
             size = _read(load, map_, compute.extents) * _element(value)
@@ -197,7 +197,7 @@ def _may_leave_l0c(value: SSAValue) -> bool:
 # ---- vector unit -----------------------------------------------------------------------------------------------------
 
 
-def _vector(generic: linalg.GenericOp, compute: Compute, kernel: Kernel, target: Target) -> list[VectorOps]:
+def _vector(generic: linalg.GenericOp, compute: LoopNestOp, kernel: Kernel, target: Target) -> list[VectorOps]:
     """The operations of a body that the vector unit can't avoid."""
     if compute.contraction:
         return []
@@ -230,7 +230,7 @@ def _is_relu(op: Operation) -> bool:
 class _Supports:
     """On how many points each value of a body depends."""
 
-    def __init__(self, generic: linalg.GenericOp, compute: Compute):
+    def __init__(self, generic: linalg.GenericOp, compute: LoopNestOp):
         self.generic = generic
         self.compute = compute
         self.result = generic.body.block.last_op.operands[0]  # type: ignore[union-attr]

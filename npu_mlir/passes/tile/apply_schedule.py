@@ -42,8 +42,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from npu_mlir.analysis.dims import Compute, Kind, contraction_roles
-from npu_mlir.diagnostics import UserError
+from npu_mlir.analysis.dims import LoopNestOp, Kind, contraction_roles
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.passes.tile.kernel import Kernel, exact_classes, read_kernel
 from npu_mlir.passes.tile.tiler.tiler import Tiler
@@ -105,7 +105,7 @@ def _check_schedule(kernel: Kernel, sizes: dict[str, tuple[int, ...]]) -> None:
         raise UserError(f"the order must name the tiled parallel classes {sorted(looped)}", loc=op)
 
 
-def _batch(compute: Compute) -> tuple[int, ...]:
+def _batch(compute: LoopNestOp) -> tuple[int, ...]:
     """The batch dims of a contraction, of which L0 holds one at a time."""
     roles = contraction_roles(compute)
     return () if roles is None else roles.batch

@@ -31,10 +31,10 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
-from npu_mlir.analysis.dims import Compute, Kind, contraction_roles
+from npu_mlir.analysis.dims import LoopNestOp, Kind, contraction_roles
 from npu_mlir.analysis.tiling import Dim, Product, Tiling, fill_divisors, round_up, tilings
-from npu_mlir.analysis.vector_tiling import Nest, shrink
-from npu_mlir.diagnostics import UserError
+from npu_mlir.analysis.vector_tiling import VectorLoops, shrink
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import element_bytes
 from npu_mlir.passes.tile.apply_schedule import apply_schedule
@@ -86,11 +86,11 @@ def choose(op: tile.KernelOp, target: Target) -> tile.ScheduleAttr:
         if overflow is None:
             return schedule
     if overflow is None:
-        raise _no_tile(op, cast("Compute", contraction), target)
+        raise _no_tile(op, cast("LoopNestOp", contraction), target)
     raise overflow_error(op, overflow, target)
 
 
-def _no_tile(op: tile.KernelOp, contraction: Compute, target: Target) -> UserError:
+def _no_tile(op: tile.KernelOp, contraction: LoopNestOp, target: Target) -> UserError:
     """The error for a kernel of which no tiling fits, with what a single step of the cube needs of each memory."""
     generic = cast("linalg.GenericOp", contraction.key)
     k = target.cube_k_bytes // element_bytes(cast("Tensor", generic.inputs[0].type).element_type)
@@ -150,11 +150,11 @@ def _vector_schedules(kernel: Kernel, target: Target) -> Iterator[tile.ScheduleA
         budget = budget * 2 // 3
 
 
-def _nest(kernel: Kernel, compute: Compute) -> Nest:
+def _nest(kernel: Kernel, compute: LoopNestOp) -> VectorLoops:
     of = kernel.classes.of[compute.key]
     kinds = [kernel.classes.classes[c].kind for c in of]
     row = of[compute.result[-1]] if compute.result else None
-    return Nest(
+    return VectorLoops(
         of,
         tuple(c for c, kind in zip(of, kinds, strict=True) if kind is Kind.PAR),
         tuple(c for c, kind in zip(of, kinds, strict=True) if kind is Kind.RED),
@@ -186,7 +186,7 @@ class _Piece:
     slots: int
 
 
-def _contraction_schedules(kernel: Kernel, compute: Compute, target: Target) -> Iterator[tile.ScheduleAttr]:
+def _contraction_schedules(kernel: Kernel, compute: LoopNestOp, target: Target) -> Iterator[tile.ScheduleAttr]:
     """The best tilings by the formula, each with smaller and smaller pieces through UB."""
     product = _product(kernel, compute, target)
     for tiling in tilings(product, target)[:TRIED_TILINGS]:
@@ -248,7 +248,7 @@ def _round_for_pieces(
         return
 
 
-def _product(kernel: Kernel, compute: Compute, target: Target) -> Product:
+def _product(kernel: Kernel, compute: LoopNestOp, target: Target) -> Product:
     """The contraction as data, its dims numbered by class."""
     roles = contraction_roles(compute)
     assert roles is not None
@@ -271,7 +271,7 @@ def _product(kernel: Kernel, compute: Compute, target: Target) -> Product:
     )
 
 
-def _vector_bytes(kernel: Kernel, contraction: Compute) -> int:
+def _vector_bytes(kernel: Kernel, contraction: LoopNestOp) -> int:
     """Bytes that the vector unit works through per element of the result, one operation after the other, without what
     the fixpipe does on the way."""
     free = {kernel.classes.of[contraction.key][d] for d in contraction.result}
@@ -298,7 +298,7 @@ def _vector_bytes(kernel: Kernel, contraction: Compute) -> int:
     return total
 
 
-def _traffic(kernel: Kernel, contraction: Compute) -> tuple[int, int]:
+def _traffic(kernel: Kernel, contraction: LoopNestOp) -> tuple[int, int]:
     """Bytes per element of the result that the rest of the kernel loads beside it, and that it stores."""
     free = {kernel.classes.of[contraction.key][d] for d in contraction.result}
     loaded = stored = 0

@@ -14,8 +14,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, linear_map, projection
-from npu_mlir.analysis.dims import Compute, contraction_roles
-from npu_mlir.diagnostics import UserError
+from npu_mlir.analysis.dims import LoopNestOp, contraction_roles
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.targets.target import Target, get_target
 
 CASTS = (arith.ExtFOp, arith.TruncFOp, arith.ExtSIOp, arith.ExtUIOp)
@@ -90,7 +90,7 @@ def init_of(op: linalg.GenericOp) -> Operation | SSAValue:
     return value.owner if isinstance(value.owner, linalg.FillOp | tensor.EmptyOp) else value
 
 
-def is_window(op: linalg.GenericOp, index: int) -> bool:
+def is_shape_only(op: linalg.GenericOp, index: int) -> bool:
     """Whether an input only gives extents: it is a `tensor.empty` that the body does not read."""
     return isinstance(op.inputs[index].owner, tensor.EmptyOp) and not any(op.body.block.args[index].uses)
 
@@ -113,13 +113,13 @@ def is_row_start(value: SSAValue) -> bool:
     return all(isinstance(o, CASTS) for o in body_ops(op))
 
 
-def root_of(computes: Sequence[Compute]) -> linalg.GenericOp:
+def root_of(computes: Sequence[LoopNestOp]) -> linalg.GenericOp:
     """The operation that a kernel of these is about: its contraction, or else the first."""
     root = next((compute for compute in computes if compute.contraction), computes[0])
     return cast("linalg.GenericOp", root.key)
 
 
-def describe(op: linalg.GenericOp, *, row_starts: bool = False) -> Compute:
+def describe(op: linalg.GenericOp, *, row_starts: bool = False) -> LoopNestOp:
     """The plain data of an operation; its key is the operation, that of a value its defining operation if that is a
     `linalg.generic`, else the value.
 
@@ -135,7 +135,7 @@ def describe(op: linalg.GenericOp, *, row_starts: bool = False) -> Compute:
     if isinstance(init_of(op), SSAValue):
         values.append(op.outputs[0])
     plain = cast("list[list[Linear]]", maps)
-    compute = Compute(
+    compute = LoopNestOp(
         op,
         loop_extents(op),
         is_reduction(op),

@@ -38,11 +38,11 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 
-from npu_mlir.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.dialects.tile import Space, space_of
-from npu_mlir.locations import located
+from npu_mlir.support.locations import located
 
 
 class DoubleBuffer(ModulePass):

@@ -27,7 +27,7 @@ from xdsl.passes import ModulePass
 
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, space_of
-from npu_mlir.locations import fused
+from npu_mlir.support.locations import fused
 from npu_mlir.passes.tile.compute import body_ops, is_reduction, maps_of
 
 

@@ -57,12 +57,12 @@ from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.affine_maps import Linear
-from npu_mlir.analysis.dims import Classes, Compute, Kind, contraction_roles, dim_classes
+from npu_mlir.analysis.dims import DimClasses, LoopNestOp, Kind, contraction_roles, dim_classes
 from npu_mlir.analysis.grouping import form_groups
 from npu_mlir.analysis.tiling import round_up
-from npu_mlir.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
-from npu_mlir.locations import fill_locations, hand_down, located, node_of, origin
+from npu_mlir.support.locations import fill_locations, hand_down, located, node_of, origin
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.tile.compute import (
     CASTS,
@@ -71,7 +71,7 @@ from npu_mlir.passes.tile.compute import (
     init_of,
     is_indirect,
     is_multiply_add,
-    is_window,
+    is_shape_only,
     loop_extents,
     root_of,
     target_of,
@@ -154,7 +154,7 @@ def _producers(op: Operation, block: Block) -> list[Operation]:
 # ---- what may be one kernel ------------------------------------------------------------------------------------------
 
 
-def is_legal(group: Sequence[Compute], target: Target) -> bool:
+def is_legal(group: Sequence[LoopNestOp], target: Target) -> bool:
     """Whether a group can be one kernel, and should: it keeps a parallel class, and what has to be whole fits."""
     classes = dim_classes(group)
     if classes is None:
@@ -172,7 +172,7 @@ def is_legal(group: Sequence[Compute], target: Target) -> bool:
     return not (contractions and whole) or _accumulator_fits(contractions[0], classes.of, whole, target)
 
 
-def _footprint(group: Sequence[Compute], classes: Classes, whole: set[int], target: Target) -> int:
+def _footprint(group: Sequence[LoopNestOp], classes: DimClasses, whole: set[int], target: Target) -> int:
     """Bytes of UB that f32 tiles of all values of the group need when the innermost parallel dims fill the vector unit.
 
     Operands from outside count twice, for their two slots.
@@ -198,7 +198,7 @@ def _elements(shape: Sequence[int]) -> int:
     return math.prod(shape[:-1]) * round_up(shape[-1], tile.ROW_ALIGNMENT // 4) if shape else 1
 
 
-def _box(expr: Linear, sizes: Sequence[int], op: Compute) -> int:
+def _box(expr: Linear, sizes: Sequence[int], op: LoopNestOp) -> int:
     """Extent of the coordinates that an expression takes over a tile; windows are read whole."""
     window = len(expr.dims()) > 1
     full = [op.extents[d] if window and op.reduction[d] else size for d, size in enumerate(sizes)]
@@ -209,7 +209,7 @@ SMALL = 4096
 """Elements up to which a group without a parallel class is accepted."""
 
 
-def _heads(contraction: Compute, group: Sequence[Compute], target: Target) -> bool:
+def _heads(contraction: LoopNestOp, group: Sequence[LoopNestOp], target: Target) -> bool:
     """Whether the contraction has no producer in the group, and the core can hand its result to the rest."""
     inside = {op.key for op in group}
     if any(key in inside for key in contraction.operands):
@@ -220,12 +220,12 @@ def _heads(contraction: Compute, group: Sequence[Compute], target: Target) -> bo
     return not target.split_cores or all(_is_cast(op, contraction) for op in rest)
 
 
-def _follows(op: Compute, contraction: Compute, inside: set[Hashable]) -> bool:
+def _follows(op: LoopNestOp, contraction: LoopNestOp, inside: set[Hashable]) -> bool:
     """Whether an operation of a contraction's kernel depends on it (others would be computed beside it for nothing)."""
     return any(key in inside for key in op.operands)
 
 
-def _is_cast(op: Compute, contraction: Compute) -> bool:
+def _is_cast(op: LoopNestOp, contraction: LoopNestOp) -> bool:
     """Whether the fixpipe does the operation on the way out: a cast of the result, in place."""
     generic = cast("linalg.GenericOp", op.key)
     ops = body_ops(generic)
@@ -234,7 +234,7 @@ def _is_cast(op: Compute, contraction: Compute) -> bool:
 
 
 def _accumulator_fits(
-    op: Compute, of: dict[Hashable, tuple[int, ...]], whole: set[int], target: Target
+    op: LoopNestOp, of: dict[Hashable, tuple[int, ...]], whole: set[int], target: Target
 ) -> bool:
     roles = contraction_roles(op)
     assert roles is not None
@@ -286,7 +286,7 @@ class _Builder:
 
     def add(self, op: linalg.GenericOp) -> None:
         for i, value in enumerate(op.inputs):
-            if is_window(op, i):
+            if is_shape_only(op, i):
                 self.values[value] = self.copy(cast("Operation", value.owner), op).results[0]
             else:
                 self.operand(value)
@@ -321,7 +321,7 @@ def _sink_constants(op: linalg.GenericOp) -> None:
             inner.operands[i] = copies[owner].results[0]
 
 
-def _outline(group: Sequence[Compute], host: Block, module: ModuleOp, kernels: dict[str, str]) -> None:
+def _outline(group: Sequence[LoopNestOp], host: Block, module: ModuleOp, kernels: dict[str, str]) -> None:
     """Make the kernel of a group (or find an equal one) and launch it in place of the group's last operation."""
     generics = [cast("linalg.GenericOp", op.key) for op in group]
     builder = _Builder(Block())
@@ -340,7 +340,7 @@ def _outline(group: Sequence[Compute], host: Block, module: ModuleOp, kernels: d
         builder.block.add_op(tile.ReturnOp())
         name = _publish(builder.block, len(outputs), _location(generics), macs, module, kernels)
         launch = tile.LaunchOp(name, list(builder.args), [v.type for v in outputs])
-    launch.attributes["npu.loc"] = StringAttr(_location(generics))
+    launch.attributes["npu.node"] = StringAttr(_location(generics))
     host.insert_op_before(launch, generics[-1])
     for value, result in zip(outputs, launch.results, strict=True):
         value.replace_uses_with_if(result, lambda use: use.operation not in inside)
@@ -361,13 +361,13 @@ def _publish(
     for op in block.ops:
         hand_down(op)
         op.location = origin(op)
-        op.attributes.pop("npu.loc", None)
+        op.attributes.pop("npu.node", None)
     kernel = tile.KernelOp("k", Region(block), outputs)
     text = _without_names(kernel)
     if text not in kernels:
         kernels[text] = f"k{len(kernels)}_{_slug(loc)}".rstrip("_")
         kernel.properties["sym_name"] = StringAttr(kernels[text])
-        kernel.attributes["npu.loc"] = StringAttr(loc)
+        kernel.attributes["npu.node"] = StringAttr(loc)
         if macs:
             kernel.attributes["npu.macs"] = IntegerAttr(macs, i64)
         module.body.block.add_op(kernel)
@@ -401,8 +401,8 @@ def _leave_to_host(op: Operation) -> None:
     inside = Block()
     with located(op):
         call = tile.HostOp(op.result_types, Region(inside))
-    if (loc := op.attributes.get("npu.loc")) is not None:
-        call.attributes["npu.loc"] = loc
+    if (loc := op.attributes.get("npu.node")) is not None:
+        call.attributes["npu.node"] = loc
     block.insert_op_before(call, op)
     for old, new in zip(op.results, call.results, strict=True):
         old.replace_all_uses_with(new)

@@ -35,7 +35,7 @@ from xdsl.passes import ModulePass
 from npu_mlir.analysis.affine_maps import projection
 from npu_mlir.analysis.dims import contraction_roles
 from npu_mlir.dialects import tile
-from npu_mlir.locations import located
+from npu_mlir.support.locations import located
 from npu_mlir.passes.tile.compute import describe, maps_of
 
 Tensor = TensorType[Attribute]

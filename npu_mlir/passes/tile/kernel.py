@@ -10,8 +10,8 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Operation
 
 from npu_mlir.analysis.affine_maps import linear_map
-from npu_mlir.analysis.dims import Classes, Compute, dim_classes
-from npu_mlir.diagnostics import UserError
+from npu_mlir.analysis.dims import DimClasses, LoopNestOp, dim_classes
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.passes.tile.compute import describe, root_of
 
@@ -21,8 +21,8 @@ class Kernel:
     """An untiled kernel: its operations as plain data, their dimension classes, its stores."""
 
     op: tile.KernelOp
-    computes: dict[Operation, Compute]
-    classes: Classes
+    computes: dict[Operation, LoopNestOp]
+    classes: DimClasses
     stores: list[tile.StoreOp]
 
     @property
@@ -37,7 +37,7 @@ def read_kernel(op: tile.KernelOp) -> Kernel:
     for load in (o for o in block.ops if isinstance(o, tile.LoadOp)):
         if load.indices or linear_map(load.map.data) is None:
             raise UserError("a kernel that is not tiled loads whole operands, through linear maps", loc=load)
-    computes: dict[Operation, Compute] = {
+    computes: dict[Operation, LoopNestOp] = {
         g: describe(g, row_starts=True) for g in block.ops if isinstance(g, linalg.GenericOp)
     }
     classes = dim_classes(list(computes.values()))
@@ -50,7 +50,7 @@ def read_kernel(op: tile.KernelOp) -> Kernel:
     return Kernel(op, computes, classes, stores)
 
 
-def exact_classes(kernel: Kernel, contraction: Compute) -> set[int]:
+def exact_classes(kernel: Kernel, contraction: LoopNestOp) -> set[int]:
     """The summed classes whose chunks have to divide them, since what a load reads beyond their end is not zero: the
     neighbours of a slice, of a window, or padding with another value."""
     of = kernel.classes.of[contraction.key]

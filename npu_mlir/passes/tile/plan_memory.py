@@ -33,7 +33,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.memory import Lifetime, plan
-from npu_mlir.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, element_bytes, space_of
 from npu_mlir.passes.tile.compute import target_of

@@ -36,11 +36,11 @@ from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.affine_maps import Linear, affine_expression, linear_map
-from npu_mlir.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place, space_of
-from npu_mlir.locations import located
-from npu_mlir.passes.tile.compute import body_ops, is_multiply_add, is_window, loop_extents, maps_of
+from npu_mlir.support.locations import located
+from npu_mlir.passes.tile.compute import body_ops, is_multiply_add, is_shape_only, loop_extents, maps_of
 
 Tensor = TensorType[Attribute]
 
@@ -168,7 +168,7 @@ class _Splitter:
         windows = [
             _Tile(v, m)
             for i, (v, m) in enumerate(zip(self.op.inputs, self.maps, strict=False))
-            if is_window(self.op, i)
+            if is_shape_only(self.op, i)
         ]
         inputs = [*tiles, *windows]
         block = Block(arg_types=[*(_element(t) for t in inputs), _element_of(self.op.outputs[0])])

@@ -2,12 +2,12 @@
 // RUN: npu-opt %s --load-pass-plugin=%examples/passes/fuse_leaky_relu.py --pass-pipeline='builtin.module(func.func(fuse-leaky-relu))' | filecheck %s
 
 // CHECK-LABEL: @fused
-// CHECK-NEXT: graph.leaky_relu %x alpha 2.500000e-01 {npu.loc = "scale+act"}
+// CHECK-NEXT: graph.leaky_relu %x alpha 2.500000e-01 {npu.node = "scale+act"}
 // CHECK-NEXT: func.return
 func.func @fused(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %a = arith.constant dense<0.25> : tensor<f32>
-  %0 = graph.mul %a, %x {npu.loc = "scale"} : (tensor<f32>, tensor<2x3xf32>) -> tensor<2x3xf32>
-  %1 = graph.maximum %0, %x {npu.loc = "act"} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %0 = graph.mul %a, %x {npu.node = "scale"} : (tensor<f32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %1 = graph.maximum %0, %x {npu.node = "act"} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return %1 : tensor<2x3xf32>
 }
 

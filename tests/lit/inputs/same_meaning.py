@@ -9,10 +9,10 @@ import sys
 
 import numpy as np
 
-from npu_mlir.dialects import make_context
-from npu_mlir.evaluation import SAMPLES, evaluate, functions_of, random_inputs
-from npu_mlir.module_io import load_module
-from npu_mlir.verification import verify
+from npu_mlir.dialects.context import make_context
+from npu_mlir.ir.module_io import load_module
+from npu_mlir.ir.verification import verify
+from npu_mlir.validation.evaluation import SAMPLES, evaluate, functions_of, random_inputs
 
 
 def main(paths: list[str]) -> None:

@@ -14,7 +14,7 @@ from xdsl.pattern_rewriter import (
 )
 from xdsl.rewriter import Rewriter
 
-from npu_mlir.diagnostics import Note, UserError, remark, warn
+from npu_mlir.support.diagnostics import Note, UserError, remark, warn
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import onnx
 from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import SSAValue
 
-from npu_mlir.constants import element_type
 from npu_mlir.dialects import graph
 from npu_mlir.dialects.graph import GraphOp, element_of
 from npu_mlir.frontends.onnx.node import Node, Unsupported, converts
+from npu_mlir.ir.constants import element_type
 
 UNARY: dict[str, Callable[[SSAValue], GraphOp]] = {
     "Relu": graph.ReluOp,

@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.dialects.builtin import AnyFloat, IntegerType, Signedness
 from xdsl.ir import Operation, SSAValue
 
-from npu_mlir.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import graph
 from npu_mlir.passes.linalg.generics import Body, Builder, element_of, shape_of
 from npu_mlir.passes.linalg.graph_lowering.registry import elementwise, lowering, scalar_of

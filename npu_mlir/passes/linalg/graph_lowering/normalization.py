@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import Attribute, SSAValue
 
-from npu_mlir.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import graph
 from npu_mlir.passes.linalg.generics import Body, Builder, Map, bit_width, element_of, shape_of
 from npu_mlir.passes.linalg.graph_lowering.registry import (

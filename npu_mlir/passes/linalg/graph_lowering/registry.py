@@ -10,7 +10,7 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from npu_mlir.interpreters.arith import dense_array
+from npu_mlir.ir.constants import dense_array
 from npu_mlir.passes.linalg.generics import Body, Builder, Map, Shape, bit_width, element_of, shape_of
 
 Lowering: TypeAlias = Callable[[Builder, Any], SSAValue]

@@ -8,9 +8,9 @@ import numpy as np
 from xdsl.dialects.builtin import AnyFloat, ModuleOp
 from xdsl.ir import Attribute, SSAValue
 
-from npu_mlir.constants import make_constant
+from npu_mlir.ir.constants import make_constant
 from npu_mlir.dialects import graph
-from npu_mlir.dtypes import numpy_dtype
+from npu_mlir.support.dtypes import numpy_dtype
 from npu_mlir.passes.linalg.generics import Body, Builder, Map, bit_width, element_of, shape_of
 from npu_mlir.passes.linalg.graph_lowering.convolution import pad_spatial, window_read
 from npu_mlir.passes.linalg.graph_lowering.registry import (
@@ -90,7 +90,7 @@ def avg_pool(b: Builder, op: graph.AvgPoolOp) -> SSAValue:
 
 
 def _constant(b: Builder, op: graph.AvgPoolOp, array: np.ndarray) -> SSAValue:
-    from npu_mlir.weights import weights_of
+    from npu_mlir.ir.weights import weights_of
 
     module = op.get_toplevel_object()
     assert isinstance(module, ModuleOp)

@@ -28,7 +28,7 @@ from xdsl.ir.affine import (
 from xdsl.rewriter import InsertPoint
 
 from npu_mlir.analysis.affine_maps import linear
-from npu_mlir.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.tile import Space
 from npu_mlir.targets.target import Target
@@ -119,8 +119,8 @@ class KernelContext:
 
     def emit(self, op: OpT) -> OpT:
         """Insert a new op."""
-        if isinstance(op, npu_isa.Instruction) and "npu.loc" in self.source.attributes:
-            op.attributes["npu.loc"] = self.source.attributes["npu.loc"]
+        if isinstance(op, npu_isa.Instruction) and "npu.node" in self.source.attributes:
+            op.attributes["npu.node"] = self.source.attributes["npu.node"]
         if self._point.insert_before is not None:
             self._point.block.insert_op_before(op, self._point.insert_before)
         else:

@@ -26,7 +26,7 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from npu_mlir.analysis.affine_maps import projection
-from npu_mlir.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.tile import Space, space_of
 from npu_mlir.passes.npu_isa.tile_lowering.context import KernelContext, constant_value

@@ -22,8 +22,8 @@ from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 
-from npu_mlir.analysis.strides import Lanes, Nest, collapse, drop_unit_dims, element_strides, simplify, split
-from npu_mlir.diagnostics import UserError
+from npu_mlir.analysis.strides import Lanes, StridedLoops, collapse, drop_unit_dims, element_strides, simplify, split
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa.base import BLOCK
 from npu_mlir.dialects.tile import Space
@@ -53,7 +53,7 @@ def lower_load(ctx: KernelContext, op: tile.LoadOp) -> None:
         case Space.L0C, Space.UB:
             _emit_fixpipe_ub(ctx, op, (address, strides, source), dest)
         case Space.UB, Space.UB:
-            nest = Nest(dest.shape, (dest.strides, strides))
+            nest = StridedLoops(dest.shape, (dest.strides, strides))
             emit_vector(ctx, npu_isa.VUnaryOp, "copy", nest, [dest.address, address], [dest, source])
         case _:
             raise UserError(f"there is no instruction that moves from {source.space} to {dest.space}", loc=op)
@@ -75,7 +75,7 @@ def _lower_gm_load(ctx: KernelContext, op: tile.LoadOp, dest: Buffer) -> None:
 
 def _gm_side(
     ctx: KernelContext, map_: AffineMap, indices: Sequence[SSAValue], tile_: Buffer
-) -> tuple[SSAValue, list[SSAValue], AffineMapAttr, Nest]:
+) -> tuple[SSAValue, list[SSAValue], AffineMapAttr, StridedLoops]:
     """The on-chip address, the indices and map into GM, and the iteration space with its on-chip strides.
 
     Constant indices and unit dims go out of the map; the indices of scalar loops, over the dims that an instruction
@@ -89,7 +89,7 @@ def _gm_side(
             )
     moving = [d for d, extent in enumerate(tile_.shape) if extent != 1]
     # A second row of strides tells the dims apart, so that they can be found again after the split.
-    numbered = Nest(tile_.shape, (tile_.strides, tuple(range(len(tile_.shape))))).select(moving)
+    numbered = StridedLoops(tile_.shape, (tile_.strides, tuple(range(len(tile_.shape))))).select(moving)
     outside, inside = split(numbered, npu_isa.MAX_DIMS)
     ivs = [ctx.loop(extent) for extent in outside.extents]
     address = advance(ctx, tile_.address, outside.strides[0], ivs, tile_.element_bytes)
@@ -104,7 +104,7 @@ def _gm_side(
     at = [position.get(v, AffineConstantExpr(constant_value(v) or 0)) for v in indices]
     results = tuple(expr.replace_dims_and_symbols([*at, *dims], []) for expr in map_.results)
     if not inside.rank:
-        inside = Nest((1,), ((1,), (0,)))
+        inside = StridedLoops((1,), ((1,), (0,)))
     return address, scalars, AffineMapAttr(AffineMap(len(scalars) + inside.rank, 0, results)), inside
 
 
@@ -122,8 +122,8 @@ def _walk_source(
 
 
 def _emit_l0_load(ctx: KernelContext, address: SSAValue, strides: tuple[int, ...], dest: Buffer) -> None:
-    rows = _collapse_in_order(Nest(dest.shape[: dest.rows], (strides[: dest.rows],)))
-    columns = _collapse_in_order(Nest(dest.shape[dest.rows :], (strides[dest.rows :],)))
+    rows = _collapse_in_order(StridedLoops(dest.shape[: dest.rows], (strides[: dest.rows],)))
+    columns = _collapse_in_order(StridedLoops(dest.shape[dest.rows :], (strides[dest.rows :],)))
     instruction = npu_isa.LoadL0AOp if dest.space is Space.L0A else npu_isa.LoadL0BOp
     ctx.emit(
         instruction(
@@ -137,16 +137,16 @@ def _emit_l0_load(ctx: KernelContext, address: SSAValue, strides: tuple[int, ...
     )
 
 
-def _collapse_in_order(nest: Nest) -> Nest:
+def _collapse_in_order(nest: StridedLoops) -> StridedLoops:
     """Fewer dims that flatten to the same sequence of elements; at least one."""
     position, flat = 1, list[int]()
     for extent in reversed(nest.extents):
         flat.insert(0, position)
         position *= extent
-    short = collapse(drop_unit_dims(Nest(nest.extents, (tuple(flat), *nest.strides))))
+    short = collapse(drop_unit_dims(StridedLoops(nest.extents, (tuple(flat), *nest.strides))))
     if not short.rank:
-        return Nest((1,), ((1,),))
-    return Nest(short.extents, short.strides[1:])
+        return StridedLoops((1,), ((1,),))
+    return StridedLoops(short.extents, short.strides[1:])
 
 
 def _emit_fixpipe_ub(
@@ -159,13 +159,13 @@ def _emit_fixpipe_ub(
             loc=op,
         )
     lanes = Lanes(ctx.target.vector_bytes, (dest.element_bytes,) * 2, BLOCK)
-    nest = simplify(Nest(dest.shape, (dest.strides, strides)), lanes)
+    nest = simplify(StridedLoops(dest.shape, (dest.strides, strides)), lanes)
     outside, inside = split(nest, npu_isa.MAX_DIMS)
     ivs = [ctx.loop(extent) for extent in outside.extents]
     to = advance(ctx, dest.address, outside.strides[0], ivs, dest.element_bytes)
     from_ = advance(ctx, address, outside.strides[1], ivs, source.element_bytes)
     if not inside.rank:
-        inside = Nest((1,), ((1,), (1,)))
+        inside = StridedLoops((1,), ((1,), (1,)))
     to_strides, from_strides = inside.strides
     types, relu = (source.element, dest.element), op.relu is not None
     ctx.emit(npu_isa.FixpipeUbOp(from_, to, inside.extents, from_strides, to_strides, *types, relu))

@@ -26,7 +26,7 @@ from xdsl.ir import Attribute, SSAValue
 from npu_mlir.analysis.affine_maps import Linear, linear_map
 from npu_mlir.analysis.strides import (
     Lanes,
-    Nest,
+    StridedLoops,
     StrideError,
     element_strides,
     iteration_extents,
@@ -34,12 +34,12 @@ from npu_mlir.analysis.strides import (
     split,
     widen,
 )
-from npu_mlir.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa.base import BLOCK
 from npu_mlir.dialects.tile import Space
 from npu_mlir.passes.npu_isa.tile_lowering.context import Buffer, KernelContext, Offset
-from npu_mlir.passes.npu_isa.tile_lowering.vector_body import Source, VectorForm, classify
+from npu_mlir.passes.npu_isa.tile_lowering.vector_body import VectorOperand, VectorForm, classify
 
 
 def lower_generic(ctx: KernelContext, op: GenericOp) -> None:
@@ -59,15 +59,15 @@ def lower_generic(ctx: KernelContext, op: GenericOp) -> None:
         start = sum(e.constant * s for e, s in zip(maps[i], buffer.strides, strict=True))
         offsets.append(Offset(constant=start * buffer.element_bytes))
     addresses = [ctx.address(b.address, o) for b, o in zip(buffers, offsets, strict=True)]
-    nest = Nest(extents, tuple(rows))
+    nest = StridedLoops(extents, tuple(rows))
     if not form.instruction.ACCUMULATES:
         nest = _over_padding(ctx, nest, [maps[i] for i in (dest, *read)], buffers)
     _emit_form(ctx, form, nest, addresses, buffers)
 
 
 def _over_padding(
-    ctx: KernelContext, nest: Nest, maps: Sequence[Sequence[Linear]], buffers: Sequence[Buffer]
-) -> Nest:
+    ctx: KernelContext, nest: StridedLoops, maps: Sequence[Sequence[Linear]], buffers: Sequence[Buffer]
+) -> StridedLoops:
     """The nest with the padding at the end of the rows, where that saves steps and all operands have it.
 
     What is computed there is never looked at.
@@ -110,7 +110,7 @@ def lower_fill(ctx: KernelContext, op: FillOp) -> None:
     if not isinstance(owner, arith.ConstantOp):
         raise UserError("a buffer can only be filled with a constant", loc=op)
     dest = _vector_buffer(ctx, op.outputs[0])
-    nest = Nest(_with_padding(dest), (dest.strides,))
+    nest = StridedLoops(_with_padding(dest), (dest.strides,))
     emit_vector(ctx, npu_isa.VDupOp, "dup", nest, [dest.address], [dest], owner.value, 0)
 
 
@@ -157,7 +157,7 @@ def _vector_buffer(ctx: KernelContext, value: SSAValue) -> Buffer:
 def _emit_form(
     ctx: KernelContext,
     form: VectorForm,
-    nest: Nest,
+    nest: StridedLoops,
     addresses: Sequence[SSAValue],
     buffers: Sequence[Buffer],
 ) -> None:
@@ -173,8 +173,8 @@ def _emit_form(
 
 def _emit_constant_select(
     ctx: KernelContext,
-    sources: Sequence[Source],
-    nest: Nest,
+    sources: Sequence[VectorOperand],
+    nest: StridedLoops,
     addresses: Sequence[SSAValue],
     buffers: Sequence[Buffer],
 ) -> None:
@@ -185,9 +185,9 @@ def _emit_constant_select(
     _, first, second = sources
     assert not isinstance(first, int) and not isinstance(second, int)
     out, condition = nest.strides
-    emit_vector(ctx, npu_isa.VDupOp, "dup", Nest(nest.extents, (out,)), [dest], [to], second, 0)
+    emit_vector(ctx, npu_isa.VDupOp, "dup", StridedLoops(nest.extents, (out,)), [dest], [to], second, 0)
     ctx.lower(ctx.source)
-    both = Nest(nest.extents, (out, condition, out))
+    both = StridedLoops(nest.extents, (out, condition, out))
     emit_vector(ctx, npu_isa.VSelectOp, "select", both, [dest, mask, dest], [to, mask_buffer, to], first, 1)
 
 
@@ -195,7 +195,7 @@ def emit_vector(
     ctx: KernelContext,
     instruction: type[npu_isa.VectorInstruction],
     kind: str,
-    nest: Nest,
+    nest: StridedLoops,
     addresses: Sequence[SSAValue],
     buffers: Sequence[Buffer],
     imm: Attribute | None = None,

@@ -21,7 +21,7 @@ from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from npu_mlir.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects.npu_isa import (
     VBinaryOp,
     VCastOp,
@@ -34,7 +34,7 @@ from npu_mlir.dialects.npu_isa import (
     VUnaryOp,
 )
 
-Source: TypeAlias = int | Attribute
+VectorOperand: TypeAlias = int | Attribute
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class VectorForm:
 
     instruction: type[VectorInstruction]
     kind: str
-    sources: tuple[Source, ...]
+    sources: tuple[VectorOperand, ...]
 
 
 UNARY: dict[type[Operation], str] = {
@@ -132,7 +132,7 @@ class _Body:
             return self.accumulation(root)
         return self.multiply_add(root) or self.elementwise(root)
 
-    def source(self, value: SSAValue) -> Source | None:
+    def source(self, value: SSAValue) -> VectorOperand | None:
         """The operand or constant that `value` is, None for a value computed in the body."""
         owner = value.owner
         if isinstance(owner, arith.ConstantOp):
@@ -146,7 +146,7 @@ class _Body:
             return operand.owner.value
         return value.index
 
-    def sources(self, values: Sequence[SSAValue]) -> tuple[Source, ...]:
+    def sources(self, values: Sequence[SSAValue]) -> tuple[VectorOperand, ...]:
         found = [self.source(v) for v in values]
         sources = tuple(s for s in found if s is not None)
         if len(sources) != len(found):
@@ -203,7 +203,7 @@ class _Body:
             raise self.unknown(root)
         return self.binary(root, BINARY[type(root)], sources)
 
-    def binary(self, root: Operation, kind: str, sources: tuple[Source, ...]) -> VectorForm:
+    def binary(self, root: Operation, kind: str, sources: tuple[VectorOperand, ...]) -> VectorForm:
         operands = tuple(s for s in sources if isinstance(s, int))
         constants = [s for s in sources if not isinstance(s, int)]
         if len(constants) == 1:

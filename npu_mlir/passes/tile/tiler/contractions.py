@@ -14,10 +14,10 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, affine_expression, linear_map
-from npu_mlir.analysis.dims import Compute, Contraction, contraction_roles
+from npu_mlir.analysis.dims import LoopNestOp, Contraction, contraction_roles
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place
-from npu_mlir.locations import located
+from npu_mlir.support.locations import located
 from npu_mlir.passes.tile.compute import body_ops, init_of
 from npu_mlir.passes.tile.kernel import Kernel
 from npu_mlir.passes.tile.tiler.loops import Position
@@ -34,7 +34,7 @@ class ContractionTiler(OperandTiler):
         self.outer = self.here.position
         """The position inside the outer loops, where accumulators are made."""
 
-    def roles(self, compute: Compute) -> Contraction:
+    def roles(self, compute: LoopNestOp) -> Contraction:
         """The roles of the contraction, by class."""
         roles = contraction_roles(compute)
         assert roles is not None
@@ -43,7 +43,7 @@ class ContractionTiler(OperandTiler):
             roles, **{f: tuple(of[d] for d in getattr(roles, f)) for f in ("batch", "m", "n", "k")}
         )
 
-    def accumulator(self, compute: Compute) -> SSAValue:
+    def accumulator(self, compute: LoopNestOp) -> SSAValue:
         """The result of a contraction for the current tile, in L0C: rows, then columns."""
         roles = self.roles(compute)
 
@@ -66,7 +66,7 @@ class ContractionTiler(OperandTiler):
         with located(cast("linalg.GenericOp", compute.key)):
             return self.memo((compute.key, "accumulator"), {*roles.batch, *roles.m, *roles.n}, make)
 
-    def _start_from_row(self, broadcast: Compute, roles: Contraction, acc: SSAValue) -> SSAValue:
+    def _start_from_row(self, broadcast: LoopNestOp, roles: Contraction, acc: SSAValue) -> SSAValue:
         """The accumulators, each row of them a copy of the row that `broadcast` reads."""
         of = self.classes.of[broadcast.key]
         exprs = broadcast.maps[0]
@@ -97,7 +97,7 @@ class ContractionTiler(OperandTiler):
         self.here.emit(new)
         return new.results[0]
 
-    def _k_loops(self, compute: Compute, roles: Contraction, rest: Sequence[int], acc: SSAValue) -> SSAValue:
+    def _k_loops(self, compute: LoopNestOp, roles: Contraction, rest: Sequence[int], acc: SSAValue) -> SSAValue:
         """Loops over chunks of K that are brought to L1."""
         if not rest:
             panels = [self.operand(compute, i, Space.L1) for i in (0, 1)]
@@ -113,7 +113,7 @@ class ContractionTiler(OperandTiler):
 
     def _k0_loops(
         self,
-        compute: Compute,
+        compute: LoopNestOp,
         roles: Contraction,
         panels: Sequence[tuple[SSAValue, AffineMap]],
         rest: Sequence[int],
@@ -134,7 +134,7 @@ class ContractionTiler(OperandTiler):
 
     def _multiply(
         self,
-        compute: Compute,
+        compute: LoopNestOp,
         roles: Contraction,
         panels: Sequence[tuple[SSAValue, AffineMap]],
         offsets: dict[int, SSAValue],
@@ -165,7 +165,7 @@ class ContractionTiler(OperandTiler):
 
     def _fragment(
         self,
-        compute: Compute,
+        compute: LoopNestOp,
         panel: tuple[SSAValue, AffineMap],
         offsets: dict[int, SSAValue],
         dims: Sequence[int],
@@ -189,7 +189,7 @@ class ContractionTiler(OperandTiler):
         self.here.emit(load)
         return load.results[0]
 
-    def piece(self, compute: Compute) -> SSAValue:
+    def piece(self, compute: LoopNestOp) -> SSAValue:
         """The current piece of a contraction's result in UB, its dims in the order of the result."""
         roles = self.roles(compute)
         of = self.classes.of[compute.key]
@@ -207,7 +207,7 @@ class ContractionTiler(OperandTiler):
         self.here.emit(load)
         return load.results[0]
 
-    def accumulator_of(self, compute: Compute) -> SSAValue:
+    def accumulator_of(self, compute: LoopNestOp) -> SSAValue:
         """The accumulator, made before the loops over its pieces were entered."""
         saved, self.frames = self.frames, self.frames[: len(self.order) + 1]
         acc = self.accumulator(compute)

@@ -13,10 +13,10 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, affine_expression, dense_rows, linear_map
-from npu_mlir.analysis.dims import Compute, Kind
+from npu_mlir.analysis.dims import LoopNestOp, Kind
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place
-from npu_mlir.passes.tile.compute import is_window
+from npu_mlir.passes.tile.compute import is_shape_only
 from npu_mlir.passes.tile.kernel import Kernel
 from npu_mlir.passes.tile.tiler.loops import LoopNest, Position
 
@@ -40,10 +40,10 @@ class OperandTiler(LoopNest, ABC):
             new.name_hint, new.location = old.name_hint, old.location
 
     @abstractmethod
-    def value(self, compute: Compute) -> SSAValue:
+    def value(self, compute: LoopNestOp) -> SSAValue:
         """The tile of an operation's result in UB."""
 
-    def operand(self, compute: Compute, index: int, space: Space = Space.UB) -> tuple[SSAValue, AffineMap]:
+    def operand(self, compute: LoopNestOp, index: int, space: Space = Space.UB) -> tuple[SSAValue, AffineMap]:
         """The tile of operand `index` of an operation, and the map from the operation's loop dims to it."""
         generic = cast("linalg.GenericOp", compute.key)
         value = [*generic.inputs, *generic.outputs][index]
@@ -53,7 +53,7 @@ class OperandTiler(LoopNest, ABC):
         of = self.classes.of[compute.key]
         exprs = linear_map(map_)
         assert exprs is not None
-        if index < len(generic.inputs) and is_window(generic, index):
+        if index < len(generic.inputs) and is_shape_only(generic, index):
             return self._window(value, [self._box(e, of)[0] for e in exprs]), map_
         dense = dense_rows(exprs)
         boxes = [self._box(e, of) for e in dense]

@@ -12,11 +12,11 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, affine_expression
-from npu_mlir.analysis.dims import Compute
-from npu_mlir.diagnostics import UserError
+from npu_mlir.analysis.dims import LoopNestOp
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place
-from npu_mlir.locations import located
+from npu_mlir.support.locations import located
 from npu_mlir.passes.tile.compute import CASTS, body_ops, init_of
 from npu_mlir.passes.tile.kernel import Kernel
 from npu_mlir.passes.tile.tiler.contractions import ContractionTiler
@@ -69,7 +69,7 @@ class Tiler(ContractionTiler):
             map_ = AffineMap(len(indices) + len(order), 0, tuple(affine_expression(e) for e in coordinates))
             self.here.emit(tile.StoreOp(value, self.gm(store.dest), indices, map_))
 
-    def _stored(self, compute: Compute) -> tuple[SSAValue, list[int]]:
+    def _stored(self, compute: LoopNestOp) -> tuple[SSAValue, list[int]]:
         """The tile to store and, for each of its dims, which dim of the result it is.
 
         With `direct`, that is the accumulator itself: the fixpipe casts it on its way to GM.
@@ -81,7 +81,7 @@ class Tiler(ContractionTiler):
         dims = [self.classes.of[compute.key][d] for d in compute.result]
         return self.accumulator_of(contraction), [dims.index(c) for c in (*roles.m, *roles.n)]
 
-    def _contraction_of(self, compute: Compute) -> Compute:
+    def _contraction_of(self, compute: LoopNestOp) -> LoopNestOp:
         """The contraction that a result is, possibly cast."""
         while not compute.contraction:
             generic = cast("linalg.GenericOp", compute.key)
@@ -92,7 +92,7 @@ class Tiler(ContractionTiler):
             compute = producer
         return compute
 
-    def value(self, compute: Compute) -> SSAValue:
+    def value(self, compute: LoopNestOp) -> SSAValue:
         """The tile of an operation's result in UB."""
         classes = {self.classes.of[compute.key][d] for d in compute.result}
         make = (
@@ -101,12 +101,12 @@ class Tiler(ContractionTiler):
         with located(cast("Operation", compute.key)):
             return self.memo(compute.key, classes, lambda: make(compute))
 
-    def _tile_type(self, compute: Compute, space: Space = Space.UB) -> Tensor:
+    def _tile_type(self, compute: LoopNestOp, space: Space = Space.UB) -> Tensor:
         generic = cast("linalg.GenericOp", compute.key)
         shape = [self.size(self.classes.of[compute.key][d]) for d in compute.result]
         return place(shape, cast("Tensor", generic.results[0].type).element_type, space)
 
-    def _generic(self, compute: Compute, init: SSAValue | None = None) -> SSAValue:
+    def _generic(self, compute: LoopNestOp, init: SSAValue | None = None) -> SSAValue:
         """The operation on the tiles of its operands."""
         generic = cast("linalg.GenericOp", compute.key)
         inputs, maps = [], []
@@ -130,7 +130,7 @@ class Tiler(ContractionTiler):
         new.results[0].name_hint = generic.results[0].name_hint
         return new.results[0]
 
-    def _init(self, compute: Compute) -> SSAValue:
+    def _init(self, compute: LoopNestOp) -> SSAValue:
         """The tile that the operation's result starts from."""
         generic = cast("linalg.GenericOp", compute.key)
         init = init_of(generic)
@@ -140,7 +140,7 @@ class Tiler(ContractionTiler):
         self.here.emit(empty)
         return self.fill(init, empty.tensor) if isinstance(init, linalg.FillOp) else empty.tensor
 
-    def _reduce(self, compute: Compute) -> SSAValue:
+    def _reduce(self, compute: LoopNestOp) -> SSAValue:
         """A vector reduction: chunk after chunk accumulated, the last one by itself when it is shorter."""
         of = self.classes.of[compute.key]
         chunked = [

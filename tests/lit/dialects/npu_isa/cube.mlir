@@ -11,8 +11,8 @@ func.func @f(%first: i1) {
   npu_isa.mmad %a, %b -> %c over [16, 32, 20] init %first : f16 -> f32
   // CHECK-NEXT: npu_isa.mmad %a, %b -> %c over [16, 32, 20] zero : i8 -> i32
   npu_isa.mmad %a, %b -> %c over [16, 32, 20] zero : i8 -> i32
-  // CHECK-NEXT: npu_isa.mmad %a, %b -> %c over [16, 32, 20] {npu.loc = "fc"} : f32 -> f32
-  npu_isa.mmad %a, %b -> %c over [16, 32, 20] {"npu.loc" = "fc"} : f32 -> f32
+  // CHECK-NEXT: npu_isa.mmad %a, %b -> %c over [16, 32, 20] {npu.node = "fc"} : f32 -> f32
+  npu_isa.mmad %a, %b -> %c over [16, 32, 20] {"npu.node" = "fc"} : f32 -> f32
   // CHECK-NEXT: npu_isa.mmad %a, %b -> %c over [16, 32, 20] init %first bias %r : f16, f32 -> f32
   npu_isa.mmad %a, %b -> %c over [16, 32, 20] init %first bias %r : f16, f32 -> f32
   func.return

@@ -19,8 +19,8 @@ func.func @f(%x: memref<60x50xf16, #tile.space<gm>>, %y: memref<60x50xf16, #tile
   // CHECK-NEXT: npu_isa.fixpipe_gm %c<64, 1> -> %y[%i] over [16, 50] map affine_map<(d0, d1, d2) -> ((d0 + d1), d2)> : memref<60x50xf16, #tile.space<gm>>
   npu_isa.fixpipe_gm %c<64, 1> -> %y[%i] over [16, 50] map affine_map<(i, a, b) -> (i + a, b)>
     : memref<60x50xf16, #tile.space<gm>>
-  // CHECK-NEXT: npu_isa.fixpipe_ub %c<64, 1> -> %u<56, 1> over [16, 50] {npu.loc = "conv1"} : f32
-  npu_isa.fixpipe_ub %c<64, 1> -> %u<56, 1> over [16, 50] {"npu.loc" = "conv1"} : f32
+  // CHECK-NEXT: npu_isa.fixpipe_ub %c<64, 1> -> %u<56, 1> over [16, 50] {npu.node = "conv1"} : f32
+  npu_isa.fixpipe_ub %c<64, 1> -> %u<56, 1> over [16, 50] {"npu.node" = "conv1"} : f32
   // CHECK-NEXT: npu_isa.fixpipe_ub %c<64, 1> -> %u<64, 1> over [16, 50] relu : f32 -> f16
   npu_isa.fixpipe_ub %c<64, 1> -> %u<64, 1> over [16, 50] relu : f32 -> f16
   // CHECK-NEXT: npu_isa.load_l0a %l<256, 1> -> %a over [12, 64] rows 1 : f16

@@ -8,8 +8,8 @@ func.func @f() {
   %b = npu_isa.buffer 1 x 4096 at 8192 : !npu_isa.addr<ub>
   // CHECK: npu_isa.vunary exp %d<64, 1>, %a<64, 1> over [16, 50] : f32
   npu_isa.vunary exp %d<64, 1>, %a<64, 1> over [16, 50] : f32
-  // CHECK-NEXT: npu_isa.vbinary add %d<64, 1>, %a<64, 1>, %b<0, 1> over [16, 50] {npu.loc = "bias"} : f32
-  npu_isa.vbinary add %d<64, 1>, %a<64, 1>, %b<0, 1> over [16, 50] {"npu.loc" = "bias"} : f32, f32, f32
+  // CHECK-NEXT: npu_isa.vbinary add %d<64, 1>, %a<64, 1>, %b<0, 1> over [16, 50] {npu.node = "bias"} : f32
+  npu_isa.vbinary add %d<64, 1>, %a<64, 1>, %b<0, 1> over [16, 50] {"npu.node" = "bias"} : f32, f32, f32
   // CHECK-NEXT: npu_isa.vbinary sub %d<1>, imm 1.000000e+00 : f32, %a<1> over [50] : f32
   npu_isa.vbinary sub %d<1>, imm 1.0 : f32, %a<1> over [50] : f32
   // CHECK-NEXT: npu_isa.vbinary max %d<1>, %a<1>, imm 3 : i32 over [50] : i32

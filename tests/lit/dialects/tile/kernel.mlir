@@ -3,10 +3,10 @@
 
 // CHECK:       func.func @main(%x: tensor<8xf32>)
 // CHECK-NEXT:    %y = tile.launch @copy(%x) : (tensor<8xf32>) -> tensor<8xf32>
-// CHECK-NEXT:    %a, %b = tile.launch @both(%y, %x) {npu.loc = "node", result_offsets = array<i64: 0, 512>} : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>, tensor<f32>)
+// CHECK-NEXT:    %a, %b = tile.launch @both(%y, %x) {npu.node = "node", result_offsets = array<i64: 0, 512>} : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>, tensor<f32>)
 func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
   %y = tile.launch @copy(%x) : (tensor<8xf32>) -> tensor<8xf32>
-  %a, %b = tile.launch @both(%y, %x) {result_offsets = array<i64: 0, 512>, npu.loc = "node"}
+  %a, %b = tile.launch @both(%y, %x) {result_offsets = array<i64: 0, 512>, npu.node = "node"}
     : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>, tensor<f32>)
   func.return %a : tensor<8xf32>
 }
@@ -17,11 +17,11 @@ tile.kernel @copy(%x: memref<8xf32, #tile.space<gm>>, %y: memref<8xf32, #tile.sp
   tile.return
 }
 
-// CHECK:       tile.kernel @both({{.*}}) outputs 2 schedule #tile.schedule<{tile = array<i64: 4>, inner = array<i64: 4>, order = array<i64: 0>, direct, slots = {ub = 2 : i64}}> attributes {npu.loc = "node"} {
+// CHECK:       tile.kernel @both({{.*}}) outputs 2 schedule #tile.schedule<{tile = array<i64: 4>, inner = array<i64: 4>, order = array<i64: 0>, direct, slots = {ub = 2 : i64}}> attributes {npu.node = "node"} {
 tile.kernel @both(%x: memref<8xf32, #tile.space<gm>>, %y: memref<8xf32, #tile.space<gm>>,
                   %z: memref<8xf32, #tile.space<gm>>, %w: memref<f32, #tile.space<gm>>) outputs 2
     schedule #tile.schedule<{tile = array<i64: 4>, inner = array<i64: 4>, order = array<i64: 0>, direct,
                              slots = {ub = 2 : i64}}>
-    attributes {npu.loc = "node"} {
+    attributes {npu.node = "node"} {
   tile.return
 }

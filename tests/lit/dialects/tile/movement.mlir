@@ -11,7 +11,7 @@
 // CHECK-LABEL: tile.kernel @tensors(
 // CHECK:         %whole = tile.load %x[] map affine_map<(d0, d1) -> (d0, d1)> : memref<60x64xf32, #tile.space<gm>> -> tensor<60x64xf32>
 // CHECK-NEXT:    %t = tile.load %x[%i] map affine_map<(d0, d1, d2) -> ((d0 + d1), d2)> pad 0.000000e+00 : f32 : memref<60x64xf32, #tile.space<gm>> -> tensor<16x64xf32, #tile.space<ub>>
-// CHECK-NEXT:    %p = tile.load %x[%i, %i] map affine_map<(d0, d1, d2, d3) -> ((d0 + d2), (d1 + d3))> {npu.loc = "node"} : memref<60x64xf32, #tile.space<gm>> -> tensor<16x4xf32, #tile.space<l1>>
+// CHECK-NEXT:    %p = tile.load %x[%i, %i] map affine_map<(d0, d1, d2, d3) -> ((d0 + d2), (d1 + d3))> {npu.node = "node"} : memref<60x64xf32, #tile.space<gm>> -> tensor<16x4xf32, #tile.space<l1>>
 // CHECK-NEXT:    %a = tile.load %p[] map affine_map<(d0, d1) -> (d0, d1)> : tensor<16x4xf32, #tile.space<l1>> -> tensor<16x4xf32, #tile.space<l0a>>
 // CHECK-NEXT:    tile.store %t, %y[%i] map affine_map<(d0, d1, d2) -> ((d0 + d1), d2)> : tensor<16x64xf32, #tile.space<ub>>, memref<60x64xf32, #tile.space<gm>>
 tile.kernel @tensors(%x: memref<60x64xf32, #gm>, %y: memref<60x64xf32, #gm>) {
@@ -19,7 +19,7 @@ tile.kernel @tensors(%x: memref<60x64xf32, #gm>, %y: memref<60x64xf32, #gm>) {
   %whole = tile.load %x[] map affine_map<(d0, d1) -> (d0, d1)> : memref<60x64xf32, #gm> -> tensor<60x64xf32>
   %t = tile.load %x[%i] map affine_map<(i, d0, d1) -> (i + d0, d1)> pad 0.0 : f32
     : memref<60x64xf32, #gm> -> tensor<16x64xf32, #ub>
-  %p = tile.load %x[%i, %i] map affine_map<(i, j, d0, d1) -> (i + d0, j + d1)> {npu.loc = "node"}
+  %p = tile.load %x[%i, %i] map affine_map<(i, j, d0, d1) -> (i + d0, j + d1)> {npu.node = "node"}
     : memref<60x64xf32, #gm> -> tensor<16x4xf32, #l1>
   %a = tile.load %p[] map affine_map<(d0, d1) -> (d0, d1)> : tensor<16x4xf32, #l1> -> tensor<16x4xf32, #l0a>
   tile.store %t, %y[%i] map affine_map<(i, d0, d1) -> (i + d0, d1)> : tensor<16x64xf32, #ub>, memref<60x64xf32, #gm>

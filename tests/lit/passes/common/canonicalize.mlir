@@ -5,7 +5,7 @@
 // Constants are folded and what they leave behind is erased, until nothing changes.
 // CHECK:      func.func @fold(%x: i32) -> i32 {
 // CHECK-NEXT:   %[[C:.*]] = arith.constant 7 : i32
-// CHECK-NEXT:   %[[S:.*]] = arith.addi %x, %[[C]] {npu.loc = "node"} : i32
+// CHECK-NEXT:   %[[S:.*]] = arith.addi %x, %[[C]] {npu.node = "node"} : i32
 // CHECK-NEXT:   func.return %[[S]] : i32
 func.func @fold(%x: i32) -> i32 {
   %c2 = arith.constant 2 : i32
@@ -14,7 +14,7 @@ func.func @fold(%x: i32) -> i32 {
   %0 = arith.muli %c2, %c2 : i32
   %1 = arith.addi %0, %c3 : i32
   %2 = arith.addi %x, %c0 : i32
-  %3 = arith.addi %2, %1 {npu.loc = "node"} : i32
+  %3 = arith.addi %2, %1 {npu.node = "node"} : i32
   func.return %3 : i32
 }
 

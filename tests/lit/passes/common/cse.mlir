@@ -4,14 +4,14 @@
 
 // Chains of equal ops become one; where they come from doesn't count, other attributes do.
 // CHECK:      func.func @scalars(
-// CHECK-NEXT:   %0 = arith.addi %a, %b {npu.loc = "first"}
+// CHECK-NEXT:   %0 = arith.addi %a, %b {npu.node = "first"}
 // CHECK-NEXT:   %1 = arith.muli %0, %a
 // CHECK-NEXT:   %2 = arith.muli %0, %a {other = 1 : i32}
 // CHECK-NEXT:   func.return %1, %1, %2
 func.func @scalars(%a: i32, %b: i32) -> (i32, i32, i32) {
-  %0 = arith.addi %a, %b {npu.loc = "first"} : i32
+  %0 = arith.addi %a, %b {npu.node = "first"} : i32
   %1 = arith.muli %0, %a : i32
-  %2 = arith.addi %a, %b {npu.loc = "second"} : i32
+  %2 = arith.addi %a, %b {npu.node = "second"} : i32
   %3 = arith.muli %2, %a : i32
   %4 = arith.muli %2, %a {other = 1 : i32} : i32
   func.return %1, %3, %4 : i32, i32, i32

@@ -48,19 +48,19 @@ builtin.module attributes {npu.target = "toy"} {
     %zero = arith.constant 0.0 : f32
     %e = tensor.empty() : tensor<16x16xf32>
     %f = linalg.fill ins(%zero : f32) outs(%e : tensor<16x16xf32>) -> tensor<16x16xf32>
-    %0 = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<16x64xf32>, tensor<64x16xf32>) outs(%f : tensor<16x16xf32>) attrs = {npu.loc = "dense"} {
+    %0 = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<16x64xf32>, tensor<64x16xf32>) outs(%f : tensor<16x16xf32>) attrs = {npu.node = "dense"} {
     ^bb0(%p: f32, %q: f32, %o: f32):
       %m = arith.mulf %p, %q : f32
       %s = arith.addf %o, %m : f32
       linalg.yield %s : f32
     } -> tensor<16x16xf32>
-    %1 = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]} ins(%0, %v : tensor<16x16xf32>, tensor<16xf32>) outs(%e : tensor<16x16xf32>) attrs = {npu.loc = "bias"} {
+    %1 = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]} ins(%0, %v : tensor<16x16xf32>, tensor<16xf32>) outs(%e : tensor<16x16xf32>) attrs = {npu.node = "bias"} {
     ^bb0(%p: f32, %q: f32, %o: f32):
       %s = arith.addf %p, %q : f32
       linalg.yield %s : f32
     } -> tensor<16x16xf32>
     %e1 = tensor.empty() : tensor<16x16xf32>
-    %2 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%1 : tensor<16x16xf32>) outs(%e1 : tensor<16x16xf32>) attrs = {npu.loc = "relu"} {
+    %2 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%1 : tensor<16x16xf32>) outs(%e1 : tensor<16x16xf32>) attrs = {npu.node = "relu"} {
     ^bb0(%p: f32, %o: f32):
       %s = arith.maximumf %p, %zero : f32
       linalg.yield %s : f32

@@ -16,12 +16,12 @@ func.func @nothing(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 
 // Pairs become one op, and a pair that undoes itself none.
 // CHECK:      func.func @pairs(%x: tensor<2x3x4xf32>) -> (tensor<4x2x3xf32>, tensor<24xf32>, tensor<2x3x4xf32>) {
-// CHECK-NEXT:   %[[T:.*]] = graph.transpose %x perm [2, 0, 1] {npu.loc = "second"}
+// CHECK-NEXT:   %[[T:.*]] = graph.transpose %x perm [2, 0, 1] {npu.node = "second"}
 // CHECK-NEXT:   %[[R:.*]] = graph.reshape %x : (tensor<2x3x4xf32>) -> tensor<24xf32>
 // CHECK-NEXT:   func.return %[[T]], %[[R]], %x
 func.func @pairs(%x: tensor<2x3x4xf32>) -> (tensor<4x2x3xf32>, tensor<24xf32>, tensor<2x3x4xf32>) {
   %0 = graph.transpose %x perm [1, 0, 2] : (tensor<2x3x4xf32>) -> tensor<3x2x4xf32>
-  %1 = graph.transpose %0 perm [2, 1, 0] {npu.loc = "second"} : (tensor<3x2x4xf32>) -> tensor<4x2x3xf32>
+  %1 = graph.transpose %0 perm [2, 1, 0] {npu.node = "second"} : (tensor<3x2x4xf32>) -> tensor<4x2x3xf32>
   %2 = graph.reshape %x : (tensor<2x3x4xf32>) -> tensor<6x4xf32>
   %3 = graph.reshape %2 : (tensor<6x4xf32>) -> tensor<24xf32>
   %4 = graph.transpose %0 perm [1, 0, 2] : (tensor<3x2x4xf32>) -> tensor<2x3x4xf32>

@@ -4,7 +4,7 @@
 // CHECK:      func.func @conv(%x: tensor<1x1x2x2xf32>) -> tensor<1x2x2x2xf32> {
 // CHECK-NEXT:   %[[W:.*]] = arith.constant dense<{{\[\[\[\[}}5.000000e-01]]], {{\[\[\[}}3.000000e+00]]]]> : tensor<2x1x1x1xf32>
 // CHECK-NEXT:   %[[B:.*]] = arith.constant dense<[0.000000e+00, 1.000000e+00]> : tensor<2xf32>
-// CHECK-NEXT:   %[[R:.*]] = graph.conv %x, %[[W]], %[[B]] strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] {npu.loc = "conv+bn"}
+// CHECK-NEXT:   %[[R:.*]] = graph.conv %x, %[[W]], %[[B]] strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] {npu.node = "conv+bn"}
 // CHECK-NEXT:   func.return %[[R]]
 func.func @conv(%x: tensor<1x1x2x2xf32>) -> tensor<1x2x2x2xf32> {
   %w = arith.constant dense<[[[[0.5]]], [[[1.5]]]]> : tensor<2x1x1x1xf32>
@@ -12,9 +12,9 @@ func.func @conv(%x: tensor<1x1x2x2xf32>) -> tensor<1x2x2x2xf32> {
   %bias = arith.constant dense<[1.0, 3.0]> : tensor<2xf32>
   %mean = arith.constant dense<1.0> : tensor<2xf32>
   %variance = arith.constant dense<3.0> : tensor<2xf32>
-  %0 = graph.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] {npu.loc = "conv"}
+  %0 = graph.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] {npu.node = "conv"}
       : (tensor<1x1x2x2xf32>, tensor<2x1x1x1xf32>) -> tensor<1x2x2x2xf32>
-  %1 = graph.batch_norm %0, %scale, %bias, %mean, %variance epsilon 1.0 {npu.loc = "bn"}
+  %1 = graph.batch_norm %0, %scale, %bias, %mean, %variance epsilon 1.0 {npu.node = "bn"}
       : (tensor<1x2x2x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x2x2xf32>
   func.return %1 : tensor<1x2x2x2xf32>
 }
@@ -40,16 +40,16 @@ func.func @bias(%x: tensor<1x2x2x1xf32>) -> tensor<1x2x2x2xf32> {
 // Without a convolution before it, a batch norm becomes a multiplication and an addition.
 // CHECK:      func.func @alone(%x: tensor<1x2x3xf32>) -> tensor<1x2x3xf32> {
 // CHECK-NEXT:   %[[S:.*]] = arith.constant dense<{{\[\[}}1.000000e+00], [2.000000e+00]]> : tensor<2x1xf32>
-// CHECK-NEXT:   %[[M:.*]] = graph.mul %x, %[[S]] {npu.loc = "bn"}
+// CHECK-NEXT:   %[[M:.*]] = graph.mul %x, %[[S]] {npu.node = "bn"}
 // CHECK-NEXT:   %[[T:.*]] = arith.constant dense<{{\[\[}}0.000000e+00], [1.000000e+00]]> : tensor<2x1xf32>
-// CHECK-NEXT:   %[[R:.*]] = graph.add %[[M]], %[[T]] {npu.loc = "bn"}
+// CHECK-NEXT:   %[[R:.*]] = graph.add %[[M]], %[[T]] {npu.node = "bn"}
 // CHECK-NEXT:   func.return %[[R]]
 func.func @alone(%x: tensor<1x2x3xf32>) -> tensor<1x2x3xf32> {
   %scale = arith.constant dense<[2.0, 4.0]> : tensor<2xf32>
   %bias = arith.constant dense<[1.0, 3.0]> : tensor<2xf32>
   %mean = arith.constant dense<1.0> : tensor<2xf32>
   %variance = arith.constant dense<3.0> : tensor<2xf32>
-  %0 = graph.batch_norm %x, %scale, %bias, %mean, %variance epsilon 1.0 {npu.loc = "bn"}
+  %0 = graph.batch_norm %x, %scale, %bias, %mean, %variance epsilon 1.0 {npu.node = "bn"}
       : (tensor<1x2x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x3xf32>
   func.return %0 : tensor<1x2x3xf32>
 }

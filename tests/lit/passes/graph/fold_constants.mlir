@@ -3,7 +3,7 @@
 // A chain of constants becomes one, and what it was made of disappears.
 // CHECK:      func.func @chain(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
 // CHECK-NEXT:   %[[C:.*]] = arith.constant dense<{{\[\[}}5.000000e+00, 1.000000e+01], [1.000000e+01, 2.000000e+01]]> : tensor<2x2xf32>
-// CHECK-NEXT:   %[[R:.*]] = graph.add %x, %[[C]] {npu.loc = "sum"}
+// CHECK-NEXT:   %[[R:.*]] = graph.add %x, %[[C]] {npu.node = "sum"}
 // CHECK-NEXT:   func.return %[[R]]
 func.func @chain(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
   %c = arith.constant dense<[[1.0, 2.0]]> : tensor<1x2xf32>
@@ -11,7 +11,7 @@ func.func @chain(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
   %0 = graph.transpose %c perm [1, 0] : (tensor<1x2xf32>) -> tensor<2x1xf32>
   %1 = graph.matmul %0, %c : (tensor<2x1xf32>, tensor<1x2xf32>) -> tensor<2x2xf32>
   %2 = graph.mul %1, %five : (tensor<2x2xf32>, tensor<f32>) -> tensor<2x2xf32>
-  %3 = graph.add %x, %2 {npu.loc = "sum"} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  %3 = graph.add %x, %2 {npu.node = "sum"} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
   func.return %3 : tensor<2x2xf32>
 }
 
@@ -22,7 +22,7 @@ func.func @chain(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
 func.func @large() -> tensor<4x5xf32> {
   %a = arith.constant dense<[[1.0], [2.0], [3.0], [4.0]]> : tensor<4x1xf32>
   %b = arith.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0]> : tensor<5xf32>
-  %0 = graph.mul %a, %b {npu.loc = "outer"} : (tensor<4x1xf32>, tensor<5xf32>) -> tensor<4x5xf32>
+  %0 = graph.mul %a, %b {npu.node = "outer"} : (tensor<4x1xf32>, tensor<5xf32>) -> tensor<4x5xf32>
   func.return %0 : tensor<4x5xf32>
 }
 

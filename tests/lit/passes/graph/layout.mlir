@@ -2,14 +2,14 @@
 // RUN: npu-opt %s --graph-layout="layout=nchw" | filecheck %s --check-prefix=SAME
 // RUN: not npu-opt %s --graph-layout="layout=chwn" 2>&1 | filecheck %s --check-prefix=ERROR
 
-// SAME: graph.conv %x, {{.*}} dilations [1, 1] {npu.loc = "conv"} : (tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32>)
+// SAME: graph.conv %x, {{.*}} dilations [1, 1] {npu.node = "conv"} : (tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32>)
 // ERROR: error: unknown layout 'chwn'; there are nhwc and nchw
 
 // Weights become HWIO, slopes and biases move their channels, transposes stay at the boundary only.
 // CHECK:      func.func @chain(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32> {
-// CHECK-NEXT:   %[[T:.*]] = graph.transpose %x perm [0, 2, 3, 1] {npu.loc = "conv"} : (tensor<1x2x4x4xf32>) -> tensor<1x4x4x2xf32>
+// CHECK-NEXT:   %[[T:.*]] = graph.transpose %x perm [0, 2, 3, 1] {npu.node = "conv"} : (tensor<1x2x4x4xf32>) -> tensor<1x4x4x2xf32>
 // CHECK-NEXT:   %[[W:.*]] = arith.constant dense<{{\[\[\[\[}}1.000000e+00, 2.000000e+00], [3.000000e+00, 4.000000e+00]]]]> : tensor<1x1x2x2xf32>
-// CHECK-NEXT:   %[[C:.*]] = graph.conv %[[T]], %[[W]] strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] layout NHWC {npu.loc = "conv"}
+// CHECK-NEXT:   %[[C:.*]] = graph.conv %[[T]], %[[W]] strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] layout NHWC {npu.node = "conv"}
 // CHECK-NEXT:   %[[S:.*]] = arith.constant dense<[5.000000e-01, 2.500000e-01]> : tensor<2xf32>
 // CHECK-NEXT:   %[[P:.*]] = graph.prelu %[[C]], %[[S]] : (tensor<1x4x4x2xf32>, tensor<2xf32>) -> tensor<1x4x4x2xf32>
 // CHECK-NEXT:   %[[M:.*]] = graph.max_pool %[[P]] kernel [2, 2] {{.*}} layout NHWC : {{.*}} -> tensor<1x2x2x2xf32>
@@ -18,7 +18,7 @@
 func.func @chain(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32> {
   %w = arith.constant dense<[[[[1.0]], [[3.0]]], [[[2.0]], [[4.0]]]]> : tensor<2x2x1x1xf32>
   %slope = arith.constant dense<[[[0.5]], [[0.25]]]> : tensor<2x1x1xf32>
-  %0 = graph.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] {npu.loc = "conv"}
+  %0 = graph.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] {npu.node = "conv"}
       : (tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32>) -> tensor<1x2x4x4xf32>
   %1 = graph.prelu %0, %slope : (tensor<1x2x4x4xf32>, tensor<2x1x1xf32>) -> tensor<1x2x4x4xf32>
   %2 = graph.max_pool %1 kernel [2, 2] strides [2, 2] pads [0, 0, 0, 0] dilations [1, 1]

@@ -8,16 +8,16 @@
 
 // Casts at the boundary, constants converted, the signature unchanged.
 // CHECK:      func.func @main(%x: tensor<2x3xf32>) -> tensor<2x2xf32> {
-// CHECK-NEXT:   %[[X:.*]] = graph.cast %x {npu.loc = "dense"} : (tensor<2x3xf32>) -> tensor<2x3xf16>
+// CHECK-NEXT:   %[[X:.*]] = graph.cast %x {npu.node = "dense"} : (tensor<2x3xf32>) -> tensor<2x3xf16>
 // CHECK-NEXT:   %[[W:.*]] = arith.constant dense<{{.*}}> : tensor<3x2xf16>
-// CHECK-NEXT:   %[[M:.*]] = graph.matmul %[[X]], %[[W]] {npu.loc = "dense"} : {{.*}} -> tensor<2x2xf16>
+// CHECK-NEXT:   %[[M:.*]] = graph.matmul %[[X]], %[[W]] {npu.node = "dense"} : {{.*}} -> tensor<2x2xf16>
 // CHECK-NEXT:   %[[R:.*]] = graph.relu %[[M]] : (tensor<2x2xf16>) -> tensor<2x2xf16>
 // CHECK-NEXT:   %[[S:.*]] = graph.softmax %[[R]] axis 1 : (tensor<2x2xf16>) -> tensor<2x2xf16>
 // CHECK-NEXT:   %[[Y:.*]] = graph.cast %[[S]] : (tensor<2x2xf16>) -> tensor<2x2xf32>
 // CHECK-NEXT:   func.return %[[Y]] : tensor<2x2xf32>
 func.func @main(%x: tensor<2x3xf32>) -> tensor<2x2xf32> {
   %w = arith.constant dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf32>
-  %0 = graph.matmul %x, %w {npu.loc = "dense"} : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<2x2xf32>
+  %0 = graph.matmul %x, %w {npu.node = "dense"} : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<2x2xf32>
   %1 = graph.relu %0 : (tensor<2x2xf32>) -> tensor<2x2xf32>
   %2 = graph.softmax %1 axis 1 : (tensor<2x2xf32>) -> tensor<2x2xf32>
   func.return %2 : tensor<2x2xf32>

@@ -2,12 +2,12 @@
 
 // The bias broadcasts by a map, without its unit dims; the model node is kept.
 // CHECK-LABEL: func.func @bias
-// CHECK-NEXT:    %[[B:.*]] = tensor.collapse_shape %b {{\[\[}}0 : i64, 1 : i64, 2 : i64{{\]\]}} {npu.loc = "Add_1"} : tensor<8x1x1xf32> into tensor<8xf32>
+// CHECK-NEXT:    %[[B:.*]] = tensor.collapse_shape %b {{\[\[}}0 : i64, 1 : i64, 2 : i64{{\]\]}} {npu.node = "Add_1"} : tensor<8x1x1xf32> into tensor<8xf32>
 // CHECK-NEXT:    %[[E:.*]] = tensor.empty() : tensor<1x8x4x4xf32>
 // CHECK-NEXT:    %[[R:.*]] = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d1)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%x, %[[B]] : tensor<1x8x4x4xf32>, tensor<8xf32>) outs(%[[E]] : tensor<1x8x4x4xf32>)
 // CHECK:           arith.addf
 func.func @bias(%x: tensor<1x8x4x4xf32>, %b: tensor<8x1x1xf32>) -> tensor<1x8x4x4xf32> {
-  %0 = graph.add %x, %b {npu.loc = "Add_1"} : (tensor<1x8x4x4xf32>, tensor<8x1x1xf32>) -> tensor<1x8x4x4xf32>
+  %0 = graph.add %x, %b {npu.node = "Add_1"} : (tensor<1x8x4x4xf32>, tensor<8x1x1xf32>) -> tensor<1x8x4x4xf32>
   func.return %0 : tensor<1x8x4x4xf32>
 }
 

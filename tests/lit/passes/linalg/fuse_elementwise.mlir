@@ -5,7 +5,7 @@
 
 // CHECK-LABEL: func.func @chain
 // CHECK-NEXT:    %[[E:.*]] = tensor.empty() : tensor<4x8xf32>
-// CHECK-NEXT:    %[[R:.*]] = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%x, %b : tensor<4x8xf32>, tensor<8xf32>) outs(%[[E]] : tensor<4x8xf32>) attrs =  {npu.loc = "add+relu"} {
+// CHECK-NEXT:    %[[R:.*]] = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%x, %b : tensor<4x8xf32>, tensor<8xf32>) outs(%[[E]] : tensor<4x8xf32>) attrs =  {npu.node = "add+relu"} {
 // CHECK-NEXT:    ^bb0(%[[X:.*]]: f32, %[[B:.*]]: f32, %{{.*}}: f32):
 // CHECK-NEXT:      %[[S:.*]] = arith.addf %[[X]], %[[B]] : f32
 // CHECK-NEXT:      %[[Z:.*]] = arith.constant 0.000000e+00 : f32
@@ -15,13 +15,13 @@
 // CHECK-NEXT:    func.return %[[R]]
 func.func @chain(%x: tensor<4x8xf32>, %b: tensor<8xf32>) -> tensor<4x8xf32> {
   %e0 = tensor.empty() : tensor<4x8xf32>
-  %0 = linalg.generic {indexing_maps = [#all, #column, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %b : tensor<4x8xf32>, tensor<8xf32>) outs(%e0 : tensor<4x8xf32>) attrs = {npu.loc = "add"} {
+  %0 = linalg.generic {indexing_maps = [#all, #column, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %b : tensor<4x8xf32>, tensor<8xf32>) outs(%e0 : tensor<4x8xf32>) attrs = {npu.node = "add"} {
   ^bb0(%p: f32, %q: f32, %o: f32):
     %s = arith.addf %p, %q : f32
     linalg.yield %s : f32
   } -> tensor<4x8xf32>
   %e1 = tensor.empty() : tensor<4x8xf32>
-  %1 = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel"]} ins(%0 : tensor<4x8xf32>) outs(%e1 : tensor<4x8xf32>) attrs = {npu.loc = "relu"} {
+  %1 = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel"]} ins(%0 : tensor<4x8xf32>) outs(%e1 : tensor<4x8xf32>) attrs = {npu.node = "relu"} {
   ^bb0(%p: f32, %o: f32):
     %z = arith.constant 0.0 : f32
     %m = arith.maximumf %p, %z : f32

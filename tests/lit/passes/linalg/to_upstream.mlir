@@ -16,8 +16,8 @@
 // BACK-NEXT: "conv/w:0": "0x0000803F000000400000404000008040"
 builtin.module attributes {npu.target = "toy"} {
   func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
-    %w = graph.weight @"conv/w:0" {npu.loc = "w"} : tensor<2x2xf32>
-    %0 = linalg.add {npu.loc = "add"} ins(%x, %w : tensor<2x2xf32>, tensor<2x2xf32>) outs(%x : tensor<2x2xf32>) -> tensor<2x2xf32>
+    %w = graph.weight @"conv/w:0" {npu.node = "w"} : tensor<2x2xf32>
+    %0 = linalg.add {npu.node = "add"} ins(%x, %w : tensor<2x2xf32>, tensor<2x2xf32>) outs(%x : tensor<2x2xf32>) -> tensor<2x2xf32>
     func.return %0 : tensor<2x2xf32>
   }
 }

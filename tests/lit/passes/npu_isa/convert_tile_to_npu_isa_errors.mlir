@@ -6,7 +6,7 @@
 tile.kernel @no_instruction(%Y: memref<64xf32, #tile.space<gm>>) {
   %x = tile.alloc {address = 0} : memref<64xf32, #ub>
   linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
-    ins(%x : memref<64xf32, #ub>) outs(%x : memref<64xf32, #ub>) attrs = {npu.loc = "node"} {
+    ins(%x : memref<64xf32, #ub>) outs(%x : memref<64xf32, #ub>) attrs = {npu.node = "node"} {
   ^bb0(%a: f32, %o: f32):
     %r = math.tanh %a : f32
     linalg.yield %r : f32

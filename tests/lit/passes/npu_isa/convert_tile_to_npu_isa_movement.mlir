@@ -7,7 +7,7 @@
 #l0c = #tile.space<l0c>
 #ub = #tile.space<ub>
 
-// Unit dims and constant indices go out of the map; rows are padded to 32 bytes on chip; `npu.loc` stays.
+// Unit dims and constant indices go out of the map; rows are padded to 32 bytes on chip; `npu.node` stays.
 // CHECK-LABEL: tile.kernel @gm(
 // CHECK-NEXT:    %c0 = arith.constant 0 : index
 // CHECK-NEXT:    %c1 = arith.constant 1 : index
@@ -16,7 +16,7 @@
 // CHECK-NEXT:    %x = npu_isa.buffer 2 x 2048 at 64 : !npu_isa.addr<ub>
 // CHECK-NEXT:    scf.for %i = %c0 to %c60 step %c16 {
 // CHECK-NEXT:      %s = npu_isa.slot %x[%i] : !npu_isa.addr<ub>
-// CHECK-NEXT:      npu_isa.load_ub %A[%i] -> %s<64, 1> over [16, 50] map affine_map<(d0, d1, d2) -> (0, (d0 + d1), d2)> pad 0.000000e+00 : f16 {npu.loc = "node"} : memref<1x60x50xf16, #tile.space<gm>>
+// CHECK-NEXT:      npu_isa.load_ub %A[%i] -> %s<64, 1> over [16, 50] map affine_map<(d0, d1, d2) -> (0, (d0 + d1), d2)> pad 0.000000e+00 : f16 {npu.node = "node"} : memref<1x60x50xf16, #tile.space<gm>>
 // CHECK-NEXT:      npu_isa.store_ub %s<64, 1> -> %Y[%i] over [16, 50] map affine_map<(d0, d1, d2) -> ((d0 + d1), d2)> : memref<60x50xf16, #tile.space<gm>>
 // CHECK-NEXT:    }
 // CHECK-NEXT:    tile.return
@@ -29,7 +29,7 @@ tile.kernel @gm(%A: memref<1x60x50xf16, #gm>, %Y: memref<60x50xf16, #gm>) {
   %x = tile.alloc {address = 64, slots = 2} : memref<1x16x50xf16, #ub>
   scf.for %i = %c0 to %c60 step %c16 {
     %s = tile.slot %x[%i] : memref<1x16x50xf16, #ub>
-    tile.load %A[%c0, %i] into %s map affine_map<(i0, i1, d0, d1, d2) -> (i0 + d0, i1 + d1, d2)> pad 0.0 : f16 {npu.loc = "node"}
+    tile.load %A[%c0, %i] into %s map affine_map<(i0, i1, d0, d1, d2) -> (i0 + d0, i1 + d1, d2)> pad 0.0 : f16 {npu.node = "node"}
       : memref<1x60x50xf16, #gm>, memref<1x16x50xf16, #ub>
     tile.store %s, %Y[%i] map affine_map<(i0, d0, d1, d2) -> (i0 + d0 + d1, d2)>
       : memref<1x16x50xf16, #ub>, memref<60x50xf16, #gm>

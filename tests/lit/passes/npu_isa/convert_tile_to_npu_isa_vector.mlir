@@ -10,7 +10,7 @@
 // CHECK-LABEL: tile.kernel @elementwise(
 // CHECK-NEXT:    %x = npu_isa.buffer 1 x 8192 at 0 : !npu_isa.addr<ub>
 // CHECK-NEXT:    %bias = npu_isa.buffer 1 x 256 at 8192 : !npu_isa.addr<ub>
-// CHECK-NEXT:    npu_isa.vunary exp %x<1>, %x<1> over [2048] {npu.loc = "node"} : f32
+// CHECK-NEXT:    npu_isa.vunary exp %x<1>, %x<1> over [2048] {npu.node = "node"} : f32
 // CHECK-NEXT:    npu_isa.vbinary add %x<64, 1>, %x<64, 1>, %bias<0, 1> over [32, 64] : f32
 // CHECK-NEXT:    npu_isa.vbinary sub %x<1>, imm 1.000000e+00 : f32, %x<1> over [2048] : f32
 // CHECK-NEXT:    npu_isa.vunary relu %x<1>, %x<1> over [2048] : f32
@@ -20,7 +20,7 @@ tile.kernel @elementwise(%Y: memref<64xf32, #tile.space<gm>>) {
   %x = tile.alloc {address = 0} : memref<32x64xf32, #ub>
   %bias = tile.alloc {address = 8192} : memref<64xf32, #ub>
   linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
-    ins(%x : memref<32x64xf32, #ub>) outs(%x : memref<32x64xf32, #ub>) attrs = {npu.loc = "node"} {
+    ins(%x : memref<32x64xf32, #ub>) outs(%x : memref<32x64xf32, #ub>) attrs = {npu.node = "node"} {
   ^bb0(%a: f32, %o: f32):
     %r = math.exp %a : f32
     linalg.yield %r : f32

@@ -2,10 +2,10 @@
 
 // A product, its bias and relu are one kernel; constants of bodies go along. The kernel remembers its multiply-adds.
 // CHECK-LABEL: func.func @epilogue(
-// CHECK-NEXT:    %{{.*}} = tile.launch @k0_fc(%x, %w, %bias) {npu.loc = "fc+relu"} : (tensor<8x12xf32>, tensor<12x6xf32>, tensor<6xf32>) -> tensor<8x6xf32>
+// CHECK-NEXT:    %{{.*}} = tile.launch @k0_fc(%x, %w, %bias) {npu.node = "fc+relu"} : (tensor<8x12xf32>, tensor<12x6xf32>, tensor<6xf32>) -> tensor<8x6xf32>
 // CHECK-NEXT:    func.return
 // CHECK:       tile.kernel @k0_fc(%0: memref<8x12xf32, #tile.space<gm>>, %1: memref<12x6xf32, #tile.space<gm>>, %2: memref<6xf32, #tile.space<gm>>, %3: memref<8x6xf32, #tile.space<gm>>)
-// CHECK-SAME:    attributes {npu.loc = "fc+relu", npu.macs = 576 : i64}
+// CHECK-SAME:    attributes {npu.node = "fc+relu", npu.macs = 576 : i64}
 // CHECK:         tile.load %0[]
 // CHECK:         tile.load %1[]
 // CHECK:         %product = linalg.generic
@@ -23,7 +23,7 @@ func.func @epilogue(%x: tensor<8x12xf32>, %w: tensor<12x6xf32>, %bias: tensor<6x
   %product = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
                                               affine_map<(m, n, k) -> (m, n)>],
                              iterator_types = ["parallel", "parallel", "reduction"]}
-      ins(%x, %w : tensor<8x12xf32>, tensor<12x6xf32>) outs(%f : tensor<8x6xf32>) attrs = {npu.loc = "fc"} {
+      ins(%x, %w : tensor<8x12xf32>, tensor<12x6xf32>) outs(%f : tensor<8x6xf32>) attrs = {npu.node = "fc"} {
   ^bb0(%a: f32, %b: f32, %c: f32):
     %p = arith.mulf %a, %b : f32
     %s = arith.addf %c, %p : f32
@@ -32,7 +32,7 @@ func.func @epilogue(%x: tensor<8x12xf32>, %w: tensor<12x6xf32>, %bias: tensor<6x
   %e2 = tensor.empty() : tensor<8x6xf32>
   %y = linalg.generic {indexing_maps = [#id, affine_map<(m, n) -> (n)>, #id],
                        iterator_types = ["parallel", "parallel"]}
-      ins(%product, %bias : tensor<8x6xf32>, tensor<6xf32>) outs(%e2 : tensor<8x6xf32>) attrs = {npu.loc = "relu"} {
+      ins(%product, %bias : tensor<8x6xf32>, tensor<6xf32>) outs(%e2 : tensor<8x6xf32>) attrs = {npu.node = "relu"} {
   ^bb0(%a: f32, %b: f32, %c: f32):
     %s = arith.addf %a, %b : f32
     %t = arith.maximumf %s, %zero : f32
@@ -90,8 +90,8 @@ func.func @softmax(%x: tensor<8x6xf32>) -> tensor<8x6xf32> {
 
 // Two products in a row are two kernels, and since they are equal, one that is launched twice.
 // CHECK-LABEL: func.func @twice(
-// CHECK-NEXT:    %[[Y:.*]] = tile.launch @k0_first(%x, %w) {npu.loc = "first"}
-// CHECK-NEXT:    %{{.*}} = tile.launch @k0_first(%[[Y]], %w) {npu.loc = "second"}
+// CHECK-NEXT:    %[[Y:.*]] = tile.launch @k0_first(%x, %w) {npu.node = "first"}
+// CHECK-NEXT:    %{{.*}} = tile.launch @k0_first(%[[Y]], %w) {npu.node = "second"}
 // CHECK:       tile.kernel @k0_first(
 // CHECK-NOT:   tile.kernel
 func.func @twice(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
@@ -101,7 +101,7 @@ func.func @twice(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
                                         affine_map<(m, n, k) -> (m, n)>],
                        iterator_types = ["parallel", "parallel", "reduction"]}
-      ins(%x, %w : tensor<8x8xf32>, tensor<8x8xf32>) outs(%f0 : tensor<8x8xf32>) attrs = {npu.loc = "first"} {
+      ins(%x, %w : tensor<8x8xf32>, tensor<8x8xf32>) outs(%f0 : tensor<8x8xf32>) attrs = {npu.node = "first"} {
   ^bb0(%a: f32, %b: f32, %c: f32):
     %p = arith.mulf %a, %b : f32
     %s = arith.addf %c, %p : f32
@@ -112,7 +112,7 @@ func.func @twice(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %z = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
                                         affine_map<(m, n, k) -> (m, n)>],
                        iterator_types = ["parallel", "parallel", "reduction"]}
-      ins(%y, %w : tensor<8x8xf32>, tensor<8x8xf32>) outs(%f1 : tensor<8x8xf32>) attrs = {npu.loc = "second"} {
+      ins(%y, %w : tensor<8x8xf32>, tensor<8x8xf32>) outs(%f1 : tensor<8x8xf32>) attrs = {npu.node = "second"} {
   ^bb0(%a: f32, %b: f32, %c: f32):
     %p = arith.mulf %a, %b : f32
     %s = arith.addf %c, %p : f32
@@ -154,7 +154,7 @@ func.func @front(%x: tensor<2x4xf32>, %z: tensor<40xf32>) -> tensor<11xf32> {
 
 // A result that is read both inside and outside is stored as well. What nobody reads is dropped.
 // CHECK-LABEL: func.func @outputs(
-// CHECK-NEXT:    %[[R:.*]], %[[S:.*]] = tile.launch @k0(%x) {npu.loc = ""} : (tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+// CHECK-NEXT:    %[[R:.*]], %[[S:.*]] = tile.launch @k0(%x) {npu.node = ""} : (tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
 // CHECK-NEXT:    func.return %[[R]], %[[S]]
 // CHECK:       tile.kernel @k0(%{{.*}}) outputs 2
 // CHECK-COUNT-2: tile.store
@@ -229,7 +229,7 @@ func.func @nothing(%x: tensor<2x4xf32>) -> tensor<8xf32> {
 // What reads a tensor at places that depend on data stays on the host; its operands and results are those of launches.
 // CHECK-LABEL: func.func @gather(
 // CHECK-NEXT:    %[[H:.*]] = tile.launch @k0(%x)
-// CHECK-NEXT:    %[[G:.*]] = tile.host -> tensor<4xf32> attributes {npu.loc = "pick"} {
+// CHECK-NEXT:    %[[G:.*]] = tile.host -> tensor<4xf32> attributes {npu.node = "pick"} {
 // CHECK-NEXT:      %[[E:.*]] = tensor.empty() : tensor<4xf32>
 // CHECK-NEXT:      linalg.generic
 // CHECK:             tensor.extract %[[H]][
@@ -248,7 +248,7 @@ func.func @gather(%x: tensor<8xf32>, %i: tensor<4xi32>) -> tensor<4xf32> {
   } -> tensor<8xf32>
   %f = tensor.empty() : tensor<4xf32>
   %g = linalg.generic {indexing_maps = [#i, #i], iterator_types = ["parallel"]}
-      ins(%i : tensor<4xi32>) outs(%f : tensor<4xf32>) attrs = {npu.loc = "pick"} {
+      ins(%i : tensor<4xi32>) outs(%f : tensor<4xf32>) attrs = {npu.node = "pick"} {
   ^bb0(%c: i32, %o: f32):
     %k = arith.index_cast %c : i32 to index
     %0 = tensor.extract %h[%k] : tensor<8xf32>

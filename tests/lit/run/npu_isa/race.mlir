@@ -15,11 +15,11 @@ builtin.module attributes {"npu.target" = "toy"} {
   }
   tile.kernel @copy(%X: memref<4x8xf32, #tile.space<gm>>, %Y: memref<4x8xf32, #tile.space<gm>>) {
     %u = npu_isa.buffer 1 x 128 at 0 : !npu_isa.addr<ub>
-    npu_isa.load_ub %X[] -> %u<8, 1> over [4, 8] map affine_map<(a, b) -> (a, b)> {"npu.loc" = "conv1"} : memref<4x8xf32, #tile.space<gm>>
+    npu_isa.load_ub %X[] -> %u<8, 1> over [4, 8] map affine_map<(a, b) -> (a, b)> {"npu.node" = "conv1"} : memref<4x8xf32, #tile.space<gm>>
     npu_isa.vunary relu %u<1>, %u<1> over [32] : f32
     npu_isa.set_flag [V, MTE3, 0]
     npu_isa.wait_flag [V, MTE3, 0]
-    npu_isa.store_ub %u<8, 1> -> %Y[] over [4, 8] map affine_map<(a, b) -> (a, b)> {"npu.loc" = "conv1"} : memref<4x8xf32, #tile.space<gm>>
+    npu_isa.store_ub %u<8, 1> -> %Y[] over [4, 8] map affine_map<(a, b) -> (a, b)> {"npu.node" = "conv1"} : memref<4x8xf32, #tile.space<gm>>
     tile.return
   }
 }

@@ -8,8 +8,8 @@
 // RUN:   | not npu-opt 2>&1 | filecheck %s --check-prefix=NESTED
 
 // PATTERN:      func.func @f(%a: i32 loc("{{.*}}locations.mlir":29:14),
-// PATTERN-NEXT:   arith.muli %a, %b {npu.loc = "Add_1"} : i32 loc("Add_1"("{{.*}}locations.mlir":30:3))
-// PATTERN-NEXT:   arith.addi {{.*}} {npu.loc = "Add_1"} : i32 loc("Add_1"("{{.*}}locations.mlir":30:3))
+// PATTERN-NEXT:   arith.muli %a, %b {npu.node = "Add_1"} : i32 loc("Add_1"("{{.*}}locations.mlir":30:3))
+// PATTERN-NEXT:   arith.addi {{.*}} {npu.node = "Add_1"} : i32 loc("Add_1"("{{.*}}locations.mlir":30:3))
 
 // ISA:     tile.kernel @k0
 // ISA:     npu_isa.vreduce {{.*}} loc("probabilities"("{{.*}}softmax.mlir":2:3))
@@ -27,6 +27,6 @@
 // UNDEFINED: <stdin>:1:34: error: undefined location alias '#loc1'
 
 func.func @f(%a: i32, %b: i32) -> i32 {
-  %s = arith.addi %a, %b {npu.loc = "Add_1"} : i32
+  %s = arith.addi %a, %b {npu.node = "Add_1"} : i32
   func.return %s : i32
 }

@@ -22,7 +22,7 @@
 
 func.func private @other(tensor<5x7xf32>)
 func.func @main(%x: tensor<5x7xf32>, %unused: tensor<3xf32>) -> (tensor<5x7xf32>, tensor<5x7xf32>) {
-  %0 = graph.neg %x {npu.loc = "negate"} : (tensor<5x7xf32>) -> tensor<5x7xf32>
+  %0 = graph.neg %x {npu.node = "negate"} : (tensor<5x7xf32>) -> tensor<5x7xf32>
   %1 = graph.exp %0 : (tensor<5x7xf32>) -> tensor<5x7xf32>
   %2 = graph.softmax %1 axis 1 : (tensor<5x7xf32>) -> tensor<5x7xf32>
   %3 = graph.clip %0 min -0.5 max 0.5 : (tensor<5x7xf32>) -> tensor<5x7xf32>

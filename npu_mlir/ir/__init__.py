@@ -1,0 +1,1 @@
+"""Modules as text and in memory: parsing, printing, weights, constants, verification."""

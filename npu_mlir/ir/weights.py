@@ -1,0 +1,171 @@
+"""The weight store of a module: the data behind `graph.weight`.
+
+    store = weights_of(module)
+    store.get("conv1.w")            an array, read on first use from the file that `npu.weights` names
+    store.set("conv1.w_hwio", x)    a new entry, kept in memory until a tool saves the module
+
+A store belongs to one `ModuleOp` object and lives as long as it does. Files are safetensors; `npu.weights` is
+relative to the directory of the `.mlir` file, which whoever parses the file says by `store.directory = ...`.
+
+Does not handle: resources inside the `.mlir` file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from npu_mlir.dialects.graph.weight import WeightOp
+from npu_mlir.support.diagnostics import UserError, closest
+from npu_mlir.support.files import write_atomically
+
+WEIGHTS = "npu.weights"
+"""The module attribute that names the weight file."""
+
+
+class WeightStore:
+    """Arrays by name: those set in memory, over those of a safetensors file."""
+
+    def __init__(self, directory: str | Path = "."):
+        self.directory = Path(directory)
+        self.path: Path | None = None
+        self._new: dict[str, np.ndarray] = {}
+        self._read: dict[str, np.ndarray] = {}
+        self._file: _SafetensorsFile | None = None
+
+    def get(self, name: str) -> np.ndarray:
+        """The array called `name`; a `UserError` when there is none. Not to be written."""
+        if name in self._new:
+            return self._new[name]
+        if name not in self._read:
+            self._read[name] = self._from_file(name)
+        return self._read[name]
+
+    def set(self, name: str, array: np.ndarray) -> None:
+        """Add or replace an entry, in memory."""
+        self._new[name] = array
+
+    def fresh(self, name: str) -> str:
+        """`name`, or `name_1`, `name_2`, ... if that is taken."""
+        taken, candidate, count = self.names(), name, 0
+        while candidate in taken:
+            count += 1
+            candidate = f"{name}_{count}"
+        return candidate
+
+    def names(self) -> set[str]:
+        """The names of all entries."""
+        return self._new.keys() | (self._open().names() if self.path else set())
+
+    def saved(self, path: Path, arrays: dict[str, np.ndarray]) -> None:
+        """Take note that `path` now holds exactly these entries."""
+        self.directory, self.path, self._file = path.parent, Path(path.name), None
+        self._read = arrays
+        self._new = {name: array for name, array in self._new.items() if name not in arrays}
+
+    def copy(self) -> WeightStore:
+        """A store with the same entries, to which new ones can be added."""
+        copy = WeightStore(self.directory)
+        copy.path, copy._file = self.path, self._file
+        copy._new, copy._read = dict(self._new), dict(self._read)
+        return copy
+
+    def is_new(self, name: str) -> bool:
+        """Whether an entry exists in memory only, or replaces that of the file."""
+        return name in self._new
+
+    def _open(self) -> _SafetensorsFile:
+        if self.path is None:
+            raise UserError("the module names no weight file (attribute 'npu.weights')")
+        if self._file is None:
+            self._file = _SafetensorsFile(self.directory / self.path)
+        return self._file
+
+    def _from_file(self, name: str) -> np.ndarray:
+        if self.path is None:
+            raise UserError(f"no weight '{name}': the module names no weight file (attribute '{WEIGHTS}')")
+        return self._open().read(name)
+
+
+class _SafetensorsFile:
+    """A memory-mapped weight file."""
+
+    def __init__(self, path: Path):
+        from safetensors import SafetensorError, safe_open
+
+        self._path = path
+        try:
+            handle: Any = safe_open(str(path), framework="numpy")
+        except FileNotFoundError as error:
+            raise UserError(f"weight file '{path}' does not exist") from error
+        except (OSError, SafetensorError) as error:
+            raise UserError(f"'{path}' is not a readable safetensors file: {error}") from error
+        self._names: set[str] = set(handle.keys())
+        self._get: Callable[[str], np.ndarray] = handle.get_tensor
+
+    def names(self) -> set[str]:
+        return self._names
+
+    def read(self, name: str) -> np.ndarray:
+        if name not in self._names:
+            raise UserError(f"weight file '{self._path}' has no entry '{name}'{closest(name, self._names)}")
+        return self._get(name)
+
+
+_stores: WeakKeyDictionary[ModuleOp, WeightStore] = WeakKeyDictionary()
+
+
+def weights_of(module: ModuleOp) -> WeightStore:
+    """The weight store of this module object, made on first use."""
+    store = _stores.get(module)
+    if store is None:
+        store = _stores[module] = WeightStore()
+    attribute = module.attributes.get(WEIGHTS)
+    store.path = Path(attribute.data) if isinstance(attribute, StringAttr) else None
+    return store
+
+
+def share_weights(source: ModuleOp, target: ModuleOp) -> None:
+    """Give `target`, for instance a clone of `source`, the same store."""
+    _stores[target] = weights_of(source)
+
+
+def copy_weights(source: ModuleOp, target: ModuleOp) -> None:
+    """Give `target`, a clone of `source`, a store of its own with the same entries."""
+    _stores[target] = weights_of(source).copy()
+
+
+def weight_names(module: ModuleOp) -> list[str]:
+    """The entries in use, in order of their first `graph.weight`."""
+    return list(dict.fromkeys(op.entry_name for op in module.walk() if isinstance(op, WeightOp)))
+
+
+def has_new_weights(module: ModuleOp) -> bool:
+    """Whether the module uses entries that its weight file does not have."""
+    store = weights_of(module)
+    return any(store.is_new(name) for name in weight_names(module))
+
+
+def save_weights(module: ModuleOp, path: str | Path) -> None:
+    """Write the entries in use to the safetensors file `path` and make the module name it."""
+    from safetensors.numpy import save
+
+    store = weights_of(module)
+    arrays = {name: np.ascontiguousarray(store.get(name)) for name in weight_names(module)}
+    write_atomically(str(path), save(arrays))
+    module.attributes[WEIGHTS] = StringAttr(Path(path).name)
+    store.saved(Path(path), arrays)
+
+
+def check_weight(op: WeightOp, array: np.ndarray) -> None:
+    """`UserError` unless the array has the shape and element type that `op` declares."""
+    from npu_mlir.support.dtypes import numpy_dtype
+
+    if array.shape != op.infer_shape() or array.dtype != numpy_dtype(op.infer_element_type()):
+        found = "x".join([*map(str, array.shape), str(array.dtype)])
+        raise UserError(f"weight '{op.entry_name}' is {found} in the file, declared {op.result.type}", loc=op)

@@ -1,0 +1,1 @@
+"""Running passes: pipelines, the pass manager, instruments, reproducers, crashes."""

@@ -1,0 +1,1 @@
+"""The patterns that ops of a dialect bring to `canonicalize`, a file a dialect."""

@@ -1,6 +1,0 @@
-"""Make a module that shows a problem as small as possible: what `npu-reduce` does."""
-
-from npu_mlir.reducer.problems import PipelineProblem, Problem, ScriptProblem
-from npu_mlir.reducer.search import Reduction, reduce_module
-
-__all__ = ["PipelineProblem", "Problem", "Reduction", "ScriptProblem", "reduce_module"]

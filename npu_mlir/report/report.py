@@ -1,0 +1,282 @@
+"""What is known about a run, as plain data: the tables of `npu-run` and its JSON are made from it.
+
+The JSON is documented in docs/report.md; `SCHEMA` names its version, which changes with the meaning of an entry.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+from xdsl.dialects import tensor
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, TensorType
+from xdsl.ir import Operation, SSAValue
+
+from npu_mlir.analysis.bound import Bound, LaunchWork, NetworkBounds, network_bounds
+from npu_mlir.dialects.npu_isa import Pipe
+from npu_mlir.dialects.tile import HostOp, KernelOp, LaunchOp, element_bytes
+from npu_mlir.simulator.attribution import Attribution, loc_of
+from npu_mlir.support.files import write_atomically
+from npu_mlir.targets.target import Target, get_target
+from npu_mlir.validation.comparison import Comparison
+
+if TYPE_CHECKING:
+    from npu_mlir.api import Program
+    from npu_mlir.simulator import KernelStats, SimulationResult
+
+ELEMENT_BYTES = {"f32": 4, "f16": 2}
+
+SCHEMA = "npu-mlir-report/1"
+
+
+@dataclass(frozen=True)
+class KernelRow:
+    """All launches of one kernel."""
+
+    name: str
+    graph_ops: str
+    """The nodes of the model that the kernel computes, of its first launch."""
+    launches: int
+    instructions: int
+    """How many were executed."""
+    cycles: int
+    macs: int
+    """Multiply-accumulates of the model, without padding."""
+    mac_utilisation: float
+    bound: int | None = None
+    """Cycles that its launches take at least; None for kernels that were not compiled by us."""
+    efficiency: float | None = None
+    """bound / cycles"""
+    limit: str | None = None
+    """The pipe that has the most to do."""
+    pipe_bounds: dict[str, int] = field(default_factory=dict[str, int])
+    """What each pipe has to do at least in one launch."""
+    bytes: int | None = None
+    """What one launch has to move from and to GM."""
+    best_blocking: int | None = None
+    """Cycles of one launch's busiest pipe under the best blocking, for kernels with one product."""
+    attribution: Attribution | None = None
+    """One launch, explained."""
+
+
+@dataclass(frozen=True)
+class LaunchRow:
+    """One launch, in the order of the host function."""
+
+    kernel: str
+    graph_ops: str
+    start: int
+    cycles: int
+
+
+@dataclass(frozen=True)
+class OutputRow:
+    """One output, and how far it is from the reference if there was one."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    largest_error: float | None = None
+    worst_ratio: float | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything about one run. Cycles and kernels are there if it was simulated."""
+
+    level: str
+    target: str | None
+    precision: str
+    outputs: list[OutputRow]
+    agrees: bool | None
+    """Whether all outputs agree with the reference; None without one."""
+    cores: int = 1
+    cycles: int | None = None
+    instructions: int | None = None
+    macs: int | None = None
+    mac_utilisation: float | None = None
+    kernels: list[KernelRow] = field(default_factory=list[KernelRow])
+    launches: list[LaunchRow] = field(default_factory=list[LaunchRow])
+    host_calls: list[str] = field(default_factory=list[str])
+    """The graph ops that are left to the host, whose time is not counted; one entry per call, in order."""
+    graph_ops: dict[str, int] = field(default_factory=dict[str, int])
+    """Cycles by the graph ops that a launch computes."""
+    critical: dict[str, int] = field(default_factory=dict[str, int])
+    """The critical paths of all launches by cause, if they were explained."""
+    bounds: NetworkBounds | None = None
+    """Lower bounds of the whole run, if all kernels have one."""
+    efficiency: float | None = None
+    assumptions: list[str] = field(default_factory=list[str])
+    """What the figures rest on."""
+    schema: str = SCHEMA
+
+
+def peak_macs(target: Target, precision: str) -> float:
+    """Multiply-accumulates that the cube of one core does in a cycle."""
+    k = target.cube_k_bytes / ELEMENT_BYTES[precision]
+    slowdown = target.cube_f32_slowdown if precision == "f32" else 1
+    return target.cube_m * k * target.cube_n / slowdown
+
+
+def report_of(
+    program: Program,
+    outputs: dict[str, np.ndarray],
+    simulation: SimulationResult | None,
+    comparisons: list[Comparison],
+) -> Report:
+    """The report of a run of `program`."""
+    level, target, precision = program.level, program.target, program.precision
+    by_name = {comparison.name: comparison for comparison in comparisons}
+    rows = [_output_row(name, value, by_name.get(name)) for name, value in outputs.items()]
+    agrees = all(comparison.agrees for comparison in comparisons) if comparisons else None
+    if simulation is None or target is None:
+        return Report(level, target, precision, rows, agrees)
+    machine = get_target(target)
+    peak = peak_macs(machine, precision)
+    kernels = _kernel_rows(program, simulation, peak)
+    macs = sum(kernel.macs for kernel in kernels)
+    launches = [LaunchRow(run.kernel, run.loc, run.start, run.cycles) for run in simulation.launches]
+    calls = host_calls(program)
+    bounds = _network_bounds(program, kernels, machine)
+    return Report(
+        level,
+        target,
+        precision,
+        rows,
+        agrees,
+        cycles=simulation.cycles,
+        instructions=sum(kernel.instructions for kernel in kernels),
+        macs=macs,
+        mac_utilisation=_utilisation(macs, simulation.cycles, peak),
+        kernels=kernels,
+        launches=launches,
+        host_calls=calls,
+        graph_ops=_by_graph_op(launches),
+        critical=_critical(kernels),
+        bounds=bounds,
+        efficiency=bounds.serial / simulation.cycles if bounds is not None and simulation.cycles else None,
+        assumptions=assumptions(machine, len(launches), calls),
+    )
+
+
+def host_calls(program: Program) -> list[str]:
+    """The graph ops of each `tile.host` of a program."""
+    return [loc_of(op) or "(no location)" for op in program.module.walk() if isinstance(op, HostOp)]
+
+
+def assumptions(target: Target, launches: int = 0, calls: Sequence[str] = ()) -> list[str]:
+    """What the figures of a run with so many launches and these host calls rest on, and what they leave out."""
+    left = "no work is left to the host"
+    if calls:
+        left = (
+            f"{len(calls)} of {launches + len(calls)} steps are left to the host, whose time is not counted: "
+            + ", ".join(dict.fromkeys(calls))
+        )
+    assumed = sorted(name for name, source in target.sources.items() if source.startswith("assumed"))
+    return [
+        f"assumed, not measured: {', '.join(assumed) or 'no number of the target'}",
+        "one core",
+        "GM at its cold rate: nothing is found in L2",
+        f"launches follow each other without overlap; {left}",
+    ]
+
+
+def write_report(report: Report, path: str) -> None:
+    """Write a report as JSON."""
+    write_atomically(path, json.dumps(asdict(report), indent=1) + "\n")
+
+
+def _output_row(name: str, value: np.ndarray, comparison: Comparison | None) -> OutputRow:
+    errors = (comparison.largest_error, comparison.worst_ratio) if comparison else (None, None)
+    return OutputRow(name, tuple(value.shape), str(value.dtype), *errors)
+
+
+def _kernel_rows(program: Program, simulation: SimulationResult, peak: float) -> list[KernelRow]:
+    kernels = {op.sym_name.data: op for op in program.module.ops if isinstance(op, KernelOp)}
+    return [_kernel_row(run, kernels[run.name], peak) for run in simulation.kernels]
+
+
+def _kernel_row(run: KernelStats, kernel: KernelOp, peak: float) -> KernelRow:
+    macs = run.launches * _integer(kernel, "npu.macs")
+    bounds = _bounds_of(kernel)
+    bound = bounds["cycles"] * run.launches if "cycles" in bounds else None
+    pipes = {name: cycles for name, cycles in bounds.items() if name in set(Pipe)}
+    return KernelRow(
+        run.name,
+        run.loc,
+        run.launches,
+        run.instructions,
+        run.cycles,
+        macs,
+        _utilisation(macs, run.cycles, peak),
+        bound,
+        bound / run.cycles if bound is not None and run.cycles else None,
+        max(pipes, key=lambda name: pipes[name], default=None),
+        pipes,
+        bounds.get("bytes"),
+        bounds.get("best_blocking"),
+        run.attribution,
+    )
+
+
+def _bounds_of(kernel: KernelOp) -> dict[str, int]:
+    """The entries of `npu.bound`."""
+    entries = kernel.attributes.get("npu.bound")
+    if not isinstance(entries, DictionaryAttr):
+        return {}
+    return {name: v.value.data for name, v in entries.data.items() if isinstance(v, IntegerAttr)}
+
+
+def _network_bounds(program: Program, kernels: list[KernelRow], target: Target) -> NetworkBounds | None:
+    rows = {row.name: row for row in kernels}
+    launches: list[LaunchWork] = []
+    for op in program.module.walk():
+        if isinstance(op, LaunchOp):
+            row = rows.get(op.kernel.string_value())
+            if row is None or row.bound is None:
+                return None
+            weights = sum(_weight_bytes(value) for value in op.operands)
+            launches.append(LaunchWork(Bound(row.bound // row.launches, row.pipe_bounds), weights))
+    return network_bounds(launches, target) if launches else None
+
+
+def _weight_bytes(value: SSAValue) -> int:
+    """The bytes of a weight, which may be seen under another shape; 0 for other tensors."""
+    owner = value.owner
+    while isinstance(owner, tensor.CollapseShapeOp | tensor.ExpandShapeOp):
+        owner = owner.operands[0].owner
+    if not isinstance(owner, Operation) or owner.name != "graph.weight":
+        return 0
+    type_ = owner.results[0].type
+    assert isinstance(type_, TensorType)
+    return prod(type_.get_shape()) * element_bytes(type_.element_type)
+
+
+def _by_graph_op(launches: list[LaunchRow]) -> dict[str, int]:
+    cycles = Counter[str]()
+    for launch in launches:
+        cycles[launch.graph_ops] += launch.cycles
+    return dict(cycles.most_common())
+
+
+def _critical(kernels: list[KernelRow]) -> dict[str, int]:
+    cycles = Counter[str]()
+    for kernel in kernels:
+        if kernel.attribution is not None:
+            for cause, part in kernel.attribution.critical.items():
+                cycles[cause] += kernel.launches * part
+    return dict(cycles.most_common())
+
+
+def _utilisation(macs: int, cycles: int, peak: float) -> float:
+    return macs / (cycles * peak) if cycles else 0.0
+
+
+def _integer(op: Operation, name: str) -> int:
+    value = op.attributes.get(name)
+    return value.value.data if isinstance(value, IntegerAttr) else 0

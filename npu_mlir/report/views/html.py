@@ -1,0 +1,186 @@
+"""One self-contained page about a run: no network, no other file.
+
+Timeline of each kernel with zoom and hover, memory map on the same axis, attribution of every pipe, roofline with each
+kernel, and the IR of each level side by side; what comes from one node of the model is highlighted together.
+`page.html` beside this file is the page, with `page.css` and `page.js` put into it; this makes the data that it shows.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from array import array
+from bisect import bisect
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from npu_mlir.dialects import tile
+from npu_mlir.report.report import Report, peak_macs
+from npu_mlir.report.views.memory_map import memory_map
+from npu_mlir.simulator import KernelStats, SimulationResult
+from npu_mlir.simulator.pipes import EXECUTING
+from npu_mlir.simulator.sites import site_lines
+from npu_mlir.support.files import write_atomically
+from npu_mlir.targets.target import get_target
+
+PAGE = Path(__file__).parent / "page.html"
+PARTS = {"/*STYLE*/": "page.css", "/*PROGRAM*/": "page.js"}
+"""The files that become part of the page, and where."""
+
+PLACE = "/*DATA*/"
+"""Where the data stands."""
+
+SPACES = ("l1", "l0a", "l0b", "l0c", "ub")
+
+_LOC = re.compile(r'npu\.loc = "((?:[^"\\]|\\.)*)"')
+_LOC_TEXT = re.compile(r'(?:, )?npu\.loc = "(?:[^"\\]|\\.)*"(?:, )?')
+_PLAIN = r'[^()"]|"(?:[^"\\]|\\.)*"'
+_LOCATION = re.compile(rf" loc\((?:{_PLAIN}|\((?:{_PLAIN}|\((?:{_PLAIN})*\))*\))*\)")
+"""A location: a name may have a place in parentheses behind it, and a call site stand around both."""
+
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"(:\d+)?')
+"""A string in a location: a file if there is a line behind it, or else a name."""
+
+_EMPTY = re.compile(r" (?:attributes )?\{\}(?= |$)")
+_KERNEL = re.compile(r"\s*tile\.kernel @(\S+?)\(")
+
+Json = dict[str, Any]
+
+
+def write_html(
+    file: str,
+    module: ModuleOp,
+    report: Report,
+    result: SimulationResult,
+    levels: Mapping[str, str],
+    path: str,
+) -> None:
+    """Write the page about a recorded run. `levels` has the text of the module at each level."""
+    text = json.dumps(page_data(file, module, report, result, levels), separators=(",", ":"))
+    page = PAGE.read_text()
+    for place, name in PARTS.items():
+        page = page.replace(place, PAGE.with_name(name).read_text())
+    # Nothing in the data may end the script element that it stands in.
+    write_atomically(path, page.replace(PLACE, text.replace("</", "<\\/")))
+
+
+def page_data(
+    file: str, module: ModuleOp, report: Report, result: SimulationResult, levels: Mapping[str, str]
+) -> Json:
+    """Everything that the page shows."""
+    machine = get_target(report.target or "")
+    kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, tile.KernelOp)}
+    rows = {row.name: row for row in report.kernels}
+    texts = {name: level_data(text) for name, text in levels.items()}
+    lines = _site_lines(texts["isa"]["lines"], module) if "isa" in texts else {}
+    summary = asdict(report)
+    del summary["kernels"], summary["launches"]
+    return {
+        "file": Path(file).name,
+        "report": summary,
+        "pipes": [str(pipe) for pipe in EXECUTING],
+        "spaces": {space: machine.capacity(space) for space in SPACES},
+        "peak": peak_macs(machine, report.precision),
+        "read": max(machine.rates["gm_l1"], machine.rates["gm_ub"]),
+        "write": max(machine.rates[path] for path in ("ub_gm", "l0c_gm") if path in machine.rates),
+        "clock": machine.clock_mhz,
+        "kernels": [
+            _kernel(stats, kernels[stats.name], asdict(rows[stats.name]), lines.get(stats.name, []))
+            for stats in result.kernels
+        ],
+        "launches": [
+            [
+                next(i for i, k in enumerate(result.kernels) if k.name == run.kernel),
+                run.start,
+                run.cycles,
+                run.loc,
+            ]
+            for run in result.launches
+        ],
+        "levels": [{"name": name, **text} for name, text in texts.items()],
+    }
+
+
+def _kernel(stats: KernelStats, kernel: tile.KernelOp, row: Json, lines: list[int]) -> Json:
+    recording, attribution = stats.recording, row.pop("attribution")
+    assert recording is not None
+    map_ = memory_map(kernel, recording)
+    for site, line in zip(attribution["sites"], lines, strict=False):
+        site["ir"] = line
+    # The row's are those of all launches.
+    one = attribution.pop("cycles")
+    lives = [value for life in map_.lives for value in (life.buffer, life.slot, life.start, life.end)]
+    return {
+        **row,
+        "one": one,
+        **attribution,
+        "chain": _packed(value for s, _, start, n in attribution["chain"] for value in (s, start, n)),
+        "chainKinds": [category for _, category, _, _ in attribution["chain"]],
+        "site": _packed(recording.site),
+        "start": _packed(recording.start),
+        "end": _packed(recording.end),
+        "setter": _packed(recording.setter),
+        "buffers": [asdict(buffer) for buffer in map_.buffers],
+        "lives": _packed(lives),
+    }
+
+
+def _packed(values: Iterable[int]) -> str:
+    """Integers of 32 bits in base64: a tenth of their JSON to read."""
+    return base64.b64encode(array("i", values).tobytes()).decode()
+
+
+def level_data(text: str) -> Json:
+    """The lines of a module's text without their locations; for each line the number of the node names that it comes
+    from; and where each kernel stands.
+
+    A line that does not tell belongs to what is around it.
+    """
+    names: dict[str, int] = {}
+    lines: list[str] = []
+    found: list[str | None] = []
+    kernels: list[tuple[str, int, int]] = []
+    opened: list[int] = []
+    for number, line in enumerate(text.splitlines()):
+        bare = _EMPTY.sub("", _LOC_TEXT.sub("", _LOCATION.sub("", line)))
+        lines.append(bare)
+        found.append(_nodes(line))
+        if bare.lstrip().startswith("}") and opened:
+            begin = opened.pop()
+            # An operation with a region tells where it comes from behind its end.
+            around = found[begin] or found[number]
+            found[begin : number + 1] = [own or around for own in found[begin : number + 1]]
+            if kernel := _KERNEL.match(lines[begin]):
+                kernels.append((kernel.group(1).strip('"'), begin, number + 1))
+        if bare.endswith("{"):
+            opened.append(number)
+    locs = [names.setdefault(own or "", len(names)) for own in found]
+    return {"lines": lines, "locs": locs, "names": list(names), "kernels": kernels}
+
+
+def _nodes(line: str) -> str | None:
+    """The nodes that a line's attribute names, or else the location at its end, joined by `+`."""
+    end = list(_LOCATION.finditer(line))
+    quoted = _QUOTED.findall(end[-1].group()) if end and end[-1].end() == len(line) else []
+    own = [name for name, place in quoted if not place]
+    attribute = _LOC.search(line)
+    names = [attribute.group(1)] if attribute else own
+    return "+".join(dict.fromkeys(name for joined in names for name in joined.split("+"))) or None
+
+
+def _site_lines(lines: list[str], module: ModuleOp) -> dict[str, list[int]]:
+    """For each kernel, the lines of its instructions, flags and barriers."""
+    starts = [
+        (i, match.group(1).strip('"')) for i, line in enumerate(lines) if (match := _KERNEL.match(line))
+    ]
+    sites = site_lines(lines, module)
+    return {
+        name: sites[bisect(sites, begin) : bisect(sites, end)]
+        for (begin, name), (end, _) in pairwise([*starts, (len(lines), "")])
+    }

@@ -1,0 +1,219 @@
+"""A run as tables on the terminal."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+
+from rich.console import Console
+from rich.table import Table
+
+from npu_mlir.report.report import KernelRow, Report
+from npu_mlir.simulator import SimulationResult
+from npu_mlir.validation.intermediates import IntermediateCheck
+
+NAME_WIDTH = 24
+"""Longer names of nodes are cut in tables (not in JSON)."""
+
+ROWS = 12
+"""Rows of tables that show the most expensive of something."""
+
+ENTRIES = 400
+"""Entries of each kernel that a timeline on the terminal shows."""
+
+CATEGORIES = ("busy", "fill", "flag", "waiting", "starved", "barrier", "done", "launch")
+
+
+def print_report(report: Report, explain: bool = False) -> None:
+    """Print a report on standard output; with `explain`, also where the time went."""
+    console = Console(highlight=False)
+    console.print(_title(report))
+    if report.kernels:
+        console.print(_kernel_table(report))
+    if report.bounds is not None:
+        b = report.bounds
+        console.print(
+            f"Lower bounds: {b.serial:,} launch by launch, {b.prefetched:,} with weights ahead, "
+            f"{b.overlapped:,} of the busiest pipe"
+        )
+    if explain and report.critical:
+        if any(row.bound is not None for row in report.kernels):
+            console.print(_bound_table(report))
+        for table in (_pipe_table(report), _cause_table(report), _site_table(report)):
+            console.print(table)
+        console.print("\n".join(report.assumptions))
+    if report.outputs:
+        console.print(_output_table(report))
+    if report.agrees is not None:
+        verdict = "agree with" if report.agrees else "DIFFER from"
+        console.print(f"The outputs {verdict} the reference (a ratio of at most 1 agrees).")
+
+
+def print_timelines(result: SimulationResult) -> None:
+    """Print when each entry of each kernel held its pipe, in the order of issue: a line each."""
+    for stats in result.kernels:
+        recording, attribution = stats.recording, stats.attribution
+        if recording is None or attribution is None:
+            continue
+        count = f", the first {ENTRIES:,} of {len(recording):,} entries" if len(recording) > ENTRIES else ""
+        print(f"{stats.name}: {attribution.cycles:,} cycles{count}")
+        entries = zip(recording.site, recording.start, recording.end, strict=True)
+        for number, start, end in islice(entries, ENTRIES):
+            site = attribution.sites[number]
+            text = _CUT.split(site.text, maxsplit=1)[0].removeprefix("npu_isa.")
+            print(f"  {site.pipe:4} {start:8} {end:8}  {text}")
+
+
+def print_checks(checks: Sequence[IntermediateCheck]) -> None:
+    """Print how the values in memory compare with those of the model, the first that deviates in full."""
+    console = Console(highlight=False)
+    wrong = [check for check in checks if not check.comparison.agrees]
+    table = Table("kernel", "is the value of", title="Values in memory")
+    for column in ("max |a-b|", "ratio"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for check in checks:
+        figures = (f"{check.comparison.largest_error:.3g}", f"{check.comparison.worst_ratio:.3g}")
+        table.add_row(check.result.kernel, _short(check.node), *figures)
+    console.print(table)
+    if not wrong:
+        console.print(f"All {len(checks)} values in memory agree with the reference.")
+        return
+    first = wrong[0]
+    console.print(
+        f"{len(wrong)} of {len(checks)} values in memory deviate. The first is that of {first.result.kernel}, "
+        f"which computes {' + '.join(first.result.nodes)}: the largest error is {first.comparison.largest_error:.3g}, "
+        f"{first.comparison.worst_ratio:.3g} times what is tolerated."
+    )
+
+
+_CUT = re.compile(r" map | : ")
+
+
+def _kernel_table(report: Report) -> Table:
+    table = Table()
+    table.add_column("kernel", min_width=10)
+    table.add_column("graph ops", min_width=10, overflow="fold")
+    for column in ("runs", "instr.", "cycles", "MAC util.", "of bound"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in report.kernels:
+        figures = _figures(row.launches, row.instructions, row.cycles, row.mac_utilisation, row.efficiency)
+        table.add_row(row.name, " + ".join(map(_short, row.graph_ops.split("+"))), *figures)
+    table.add_section()
+    launches = sum(row.launches for row in report.kernels)
+    totals = _figures(
+        launches,
+        report.instructions or 0,
+        report.cycles or 0,
+        report.mac_utilisation or 0.0,
+        report.efficiency,
+    )
+    table.add_row("total", "", *totals)
+    return table
+
+
+def _bound_table(report: Report) -> Table:
+    """What the kernels can't be faster than; what their busiest pipe has to do, and has under the best blocking."""
+    table = Table("kernel", title="What limits the kernels, in cycles")
+    for column in ("cycles", "bound", "of it", "busiest", "at least", "best blocking"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in sorted(report.kernels, key=lambda row: -row.cycles)[:ROWS]:
+        bound = "" if row.bound is None else f"{row.bound:,}"
+        share = "" if row.efficiency is None else f"{100 * row.efficiency:.0f} %"
+        least = f"{row.launches * row.pipe_bounds[row.limit]:,}" if row.limit else ""
+        blocking = "" if row.best_blocking is None else f"{row.launches * row.best_blocking:,}"
+        table.add_row(row.name, f"{row.cycles:,}", bound, share, row.limit or "", least, blocking)
+    return table
+
+
+def _output_table(report: Report) -> Table:
+    table = Table("output", "shape")
+    for column in ("max |a-b|", "max |a-b|/(atol+rtol|b|)") if report.agrees is not None else ():
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in report.outputs:
+        errors = [f"{x:.3g}" for x in (row.largest_error, row.worst_ratio) if x is not None]
+        table.add_row(row.name, f"{'x'.join(map(str, row.shape))} {row.dtype}", *errors)
+    return table
+
+
+def _pipe_table(report: Report) -> Table:
+    """What each pipe did, over all launches."""
+    totals: dict[str, Counter[str]] = {}
+    for kernel in report.kernels:
+        for pipe, counts in _pipe_times(kernel).items():
+            totals.setdefault(pipe, Counter()).update(counts)
+    names = ("busy", "transfer", *CATEGORIES[1:])
+    names = [name for name in names if any(counts[name] for counts in totals.values())]
+    table = Table(title="What the pipes did, in % of all cycles")
+    table.add_column("pipe", no_wrap=True, min_width=4)
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for pipe, counts in totals.items():
+        table.add_row(pipe, *[_percent(counts[name], report.cycles or 0) for name in names])
+    return table
+
+
+def _pipe_times(kernel: KernelRow) -> dict[str, Counter[str]]:
+    result: dict[str, Counter[str]] = {}
+    if kernel.attribution is None:
+        return result
+    for pipe, time in kernel.attribution.pipes.items():
+        counts = Counter[str]()
+        for name in (*CATEGORIES, "transfer"):
+            cycles = sum(time.starved.values()) if name == "starved" else getattr(time, name)
+            counts[name] = kernel.launches * cycles
+        result[pipe] = counts
+    return result
+
+
+def _cause_table(report: Report) -> Table:
+    table = Table("cause", title="The critical path by cause")
+    for column in ("cycles", "share"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for cause, cycles in list(report.critical.items())[:ROWS]:
+        table.add_row(cause, f"{cycles:,}", _percent(cycles, report.cycles or 0))
+    return table
+
+
+def _site_table(report: Report) -> Table:
+    """The instructions that are most of the critical path, and what they mostly wait for."""
+    table = Table("kernel", "instruction", title="The instructions on the critical path")
+    for column in ("times", "cycles", "share"):
+        table.add_column(column, justify="right", no_wrap=True)
+    sites = [
+        (kernel.launches * sum(site.critical.values()), kernel, site)
+        for kernel in report.kernels
+        if kernel.attribution is not None
+        for site in kernel.attribution.sites
+    ]
+    sites.sort(key=lambda entry: -entry[0])
+    for cycles, kernel, site in sites[:ROWS]:
+        text = site.text.split(" map ")[0].removeprefix("npu_isa.")
+        share = _percent(cycles, report.cycles or 0)
+        table.add_row(kernel.name, text, f"{kernel.launches * site.count:,}", f"{cycles:,}", share)
+    return table
+
+
+def _short(name: str) -> str:
+    """The end of a node's name: frameworks put the path of modules in front."""
+    return name if len(name) <= NAME_WIDTH else f"…{name[1 - NAME_WIDTH :]}"
+
+
+def _title(report: Report) -> str:
+    parts = [f"level {report.level}", report.precision]
+    if report.cycles is not None:
+        parts = [f"target {report.target}", report.precision, f"{report.cores} core"]
+    return ", ".join(parts)
+
+
+def _figures(
+    launches: int, instructions: int, cycles: int, utilisation: float, efficiency: float | None
+) -> list[str]:
+    share = f"{100 * utilisation:.1f} %" if utilisation else ""
+    bound = f"{100 * efficiency:.0f} %" if efficiency is not None else ""
+    return [f"{launches:,}", f"{instructions:,}", f"{cycles:,}", share, bound]
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f}" if part and whole else ""

@@ -1,0 +1,130 @@
+"""Skip the iterations of a loop while an observer explains the time, exactly.
+
+In a loop that is in a state again, each further round adds the same to every sum of the observer. The critical paths
+need more: each chain of the present was, one round ago, some chain of then, not always the same one.
+
+    one round ago       now
+    free of MTE2  <---  free of MTE2      + 290 busy, 2 flag
+          ^-----------  flag 0 MTE2 -> V  + 200 latency, 145 busy
+    free of V           free of V  (from the flag)
+
+Rounds are composed like functions, by squaring, so that a million take twenty steps.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from npu_mlir.dialects.npu_isa import Pipe
+from npu_mlir.simulator.critical_path import NOWHERE, Key, Link, fold
+from npu_mlir.simulator.observer import Observer
+from npu_mlir.simulator.steady_state import SteadyState
+
+Round = dict[int, tuple[int, Counter[Key]]]
+"""For each chain, by number, the one of a round ago that it continues, and what it adds."""
+
+Sums = list[dict[Any, int]]
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """Of a state: the ends of all chains, each a link of its own, and all sums."""
+
+    marks: list[Link]
+    sums: Sums
+
+
+class ObservedRepeats(SteadyState):
+    """Watches one loop; its body has entries of `pipes`."""
+
+    def __init__(self, period: int, observer: Observer, pipes: Iterable[Pipe]):
+        super().__init__(period)
+        self.observer = observer
+        self.used = set(pipes)
+
+    def state(self, now: int, times: tuple[int, ...]) -> Hashable:
+        """Beside what the time depends on: what each pipe does before its next entry."""
+        observer = self.observer
+
+        def ahead(time: int) -> int:
+            return time - now if time >= now else -1
+
+        state: list[Hashable] = [observer.folds, now - observer.now]
+        for name, pipe in observer.pipes.items():
+            clock = pipe.clock
+            state += map(ahead, (clock.free, clock.gate, clock.done, *clock.starts))
+            if name in self.used:
+                state += (clock.free - now, frozenset(pipe.blocked.items()))
+        flags = observer.clock.flags
+        state.append(
+            frozenset((key, site, ahead(flags[key])) for key, (_, site, _) in observer.raised.items())
+        )
+        observer.activity.count(now)
+        state += [
+            tuple((start - now, end - now) for start, end in intervals)
+            for intervals in observer.activity.intervals.values()
+        ]
+        return tuple(state)
+
+    def remember(self) -> _Memory:
+        marks: list[Link] = [(end, (NOWHERE, "scalar"), 0) for end in self.observer.ends()]
+        self.observer.replace(marks)
+        return _Memory(marks, [dict(sums) for sums in self._sums()])
+
+    def repeat(self, times: int, cycles: int, memory: _Memory) -> None:
+        observer = self.observer
+        for sums, before in zip(self._sums(), memory.sums, strict=True):
+            for key, value in sums.items():
+                sums[key] = value + times * (value - before.get(key, 0))
+        observer.replace(_repeated(observer.ends(), memory.marks, times))
+        observer.shift(times * cycles, self.used)
+
+    def _sums(self) -> list[MutableMapping[Any, int]]:
+        """Everything that adds up; pipes that are not used lie idle for longer and longer."""
+        observer = self.observer
+        sums: list[MutableMapping[Any, int]] = [observer.scalar, observer.activity.cycles]
+        for site in observer.sites:
+            sums += (site.sums, site.starved, site.waiting)
+        return sums + [pipe.blocked for name, pipe in observer.pipes.items() if name not in self.used]
+
+
+def _repeated(ends: Sequence[Link | None], marks: Sequence[Link], times: int) -> list[Link | None]:
+    """The ends of the chains after so many further rounds like the one from the marks to the ends."""
+    number = {id(mark): i for i, mark in enumerate(marks)}
+    one: Round = {}
+    for i, link in enumerate(fold(ends, marks)):
+        added = Counter[Key]()
+        while id(link) not in number:
+            assert link is not None
+            before, sums, _ = link
+            assert isinstance(sums, dict)
+            for key, cycles in sums.items():
+                added[key] += cycles
+            link = before
+        one[i] = number[id(link)], added
+    # Only chains that others continue matter from the second round on.
+    continued = {start: one[start] for start, _ in one.values()}
+    before = {i: _extended(ends[start], added) for i, (start, added) in _power(continued, times - 1).items()}
+    return [_extended(before[start], added) for start, added in one.values()]
+
+
+def _power(one: Round, times: int) -> Round:
+    result: Round = {i: (i, Counter()) for i in one}
+    while times:
+        if times % 2:
+            result = _compose(result, one)
+        one = _compose(one, one)
+        times //= 2
+    return result
+
+
+def _compose(last: Round, first: Round) -> Round:
+    """First the one, then the other."""
+    return {i: (first[start][0], added + first[start][1]) for i, (start, added) in last.items()}
+
+
+def _extended(link: Link | None, added: Counter[Key]) -> Link | None:
+    return (link, added, added.total()) if added else link

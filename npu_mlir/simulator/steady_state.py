@@ -1,0 +1,86 @@
+"""Skip the iterations of a loop that repeat what was seen, exactly.
+
+At the iterations where a loop is about to do the same again (see `periods.py`), the times of all pipes and flags
+relative to the scalar unit are looked up among the earlier ones. If they are there, everything from then on is a
+repetition: the loop goes round from that state to this one as often as it fits, and only the rest is executed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+FEWEST = 8
+"""Periods that a loop has to have for a look to pay."""
+
+MOST_STATES = 300
+"""States that are kept of one execution of a loop."""
+
+MOST_FAILURES = 4
+"""Executions of a loop in which nothing repeated, before it is left alone."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """When a loop was in a state, and what else was to be remembered."""
+
+    iteration: int
+    now: int
+    counters: tuple[int, ...]
+    memory: Any
+
+
+class SteadyState:
+    """Watches one loop of a kernel. What is not in the variables of the generated code is repeated by a subclass."""
+
+    def __init__(self, period: int):
+        self.period = period
+        self.next = -1
+        """The iteration to look at next; -1 for none."""
+        self.trips = 0
+        self.failures = 0
+        self.seen: dict[Hashable, Seen] = {}
+
+    def begin(self, trips: int) -> None:
+        """The loop begins."""
+        watch = trips >= FEWEST * self.period and self.failures < MOST_FAILURES
+        self.next = 0 if watch else -1
+        self.trips = trips
+        self.seen.clear()
+
+    def look(
+        self, iteration: int, now: int, counters: tuple[int, ...], times: tuple[int, ...]
+    ) -> tuple[int, ...] | None:
+        """What to add to the iteration, the scalar time and each counter, if iterations can be skipped.
+
+        `times` are those of the generated code that later entries can depend on, -1 for a flag that is not pending.
+        """
+        state = self.state(now, times)
+        before = self.seen.get(state)
+        if before is None:
+            self.seen[state] = Seen(iteration, now, counters, self.remember())
+            self.next = iteration + self.period
+            if len(self.seen) > MOST_STATES or self.next >= self.trips:
+                self.next = -1
+                self.failures += 1
+            return None
+        self.next = -1
+        self.failures = 0
+        length, cycles = iteration - before.iteration, now - before.now
+        times_more = (self.trips - iteration) // length
+        if not times_more:
+            return None
+        self.repeat(times_more, cycles, before.memory)
+        growth = [times_more * (c - o) for c, o in zip(counters, before.counters, strict=True)]
+        return (times_more * length, times_more * cycles, *growth)
+
+    def state(self, now: int, times: tuple[int, ...]) -> Hashable:
+        """All that later entries can depend on, relative to now; what is past is as good as now."""
+        return tuple([time - now if time > now else 0 if time >= 0 else -1 for time in times])
+
+    def remember(self) -> Any:
+        """What `repeat` needs of a state that may be met again."""
+
+    def repeat(self, times: int, cycles: int, memory: Any) -> None:
+        """Do so many times more what has been done in `cycles` since `memory`."""

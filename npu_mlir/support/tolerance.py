@@ -1,0 +1,17 @@
+"""How far values may be from those they stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Values a and b agree if |a - b| <= atol + rtol * |b|."""
+
+    rtol: float
+    atol: float
+
+
+TOLERANCES = {"f32": Tolerance(1e-3, 1e-5), "f16": Tolerance(2e-2, 2e-2)}
+"""By the precision that a model was compiled for."""

@@ -1,0 +1,1 @@
+"""Is the result right: equivalence of levels, comparison with references, round trips, the reducer."""

@@ -1,0 +1,61 @@
+"""Compare outputs with those of a reference, and the reference onnxruntime itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.tolerance import Tolerance
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How far an output is from its reference; it agrees if `worst_ratio` is at most one."""
+
+    name: str
+    largest_error: float
+    """The largest |a - b|."""
+    worst_ratio: float
+    """The largest |a - b| / (atol + rtol * |b|)."""
+
+    @property
+    def agrees(self) -> bool:
+        return self.worst_ratio <= 1.0
+
+
+def compare(name: str, found: np.ndarray, expected: np.ndarray, tolerance: Tolerance) -> Comparison:
+    """Compare one output; a wrong shape, or NaN or infinity on one side only, is an infinite error."""
+    if found.shape != expected.shape:
+        return Comparison(name, float("inf"), float("inf"))
+    a, b = found.astype(np.float64), expected.astype(np.float64)
+    if a.size == 0:
+        return Comparison(name, 0.0, 0.0)
+    with np.errstate(invalid="ignore"):
+        # Equal infinities and NaNs on both sides count as agreement.
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        error = np.where(same, 0.0, np.abs(a - b))
+        error = np.where(np.isnan(error), np.inf, error)
+        limit = np.where(np.isfinite(b), tolerance.atol + tolerance.rtol * np.abs(b), 1.0)
+    return Comparison(name, float(error.max()), float((error / limit).max()))
+
+
+def run_onnxruntime(model: str | bytes, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The outputs of an ONNX model by name, computed by onnxruntime on one thread."""
+    try:
+        import onnxruntime as ort
+    except ImportError as error:
+        message = "--compare onnxruntime needs onnxruntime: pip install 'npu-mlir[compare]'"
+        raise UserError(message) from error
+    options: Any = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        session: Any = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        wanted = {entry.name for entry in session.get_inputs()}
+        values = session.run(None, {name: array for name, array in inputs.items() if name in wanted})
+    except Exception as error:
+        raise UserError(f"onnxruntime cannot run the model: {' '.join(str(error).split())}") from error
+    return {entry.name: np.asarray(value) for entry, value in zip(session.get_outputs(), values)}

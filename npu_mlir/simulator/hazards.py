@@ -3,8 +3,8 @@
 - A race: two accesses of different pipes to the same bytes, one of them a write, that no flag or barrier orders. Each
   pipe has a vector clock: how many entries of every other pipe are known to be complete before its next one. A set
   copies the clock of its pipe, the wait merges the copy. Memory has a `TrackedAccess` per operand of an instruction
-  and address, with the number of its last execution, and a list of the accesses of other pipes that it can conflict with,
-  found when either is first seen. The last one of each suffices, as pipes are in order.
+  and address, with the number of its last execution, and a list of the accesses of other pipes that it can conflict
+  with, found when either is first seen. The last one of each suffices, as pipes are in order.
 - A flag that is waited for and not set, set again while pending or possibly before the last wait consumed it, or left
   pending at the end.
 - A read of bytes that nothing wrote (see `written`), results of which elements are never written.

@@ -23,6 +23,8 @@ from npu_mlir.pass_infra.pipeline_parser import PassNest
 from npu_mlir.pipeline import PRECISIONS, phase_pipelines
 from npu_mlir.support.diagnostics import UserError, closest
 from npu_mlir.support.levels import LEVELS, level_of
+from npu_mlir.targets.module_target import named_target, set_target
+from npu_mlir.targets.target import DEFAULT_TARGET
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from npu_mlir.pass_infra.pass_manager import PassInstrument
     from npu_mlir.simulator import SimulationResult
 
-DEFAULT_TARGET = "ascend-910"
 MAIN = "main"
 
 
@@ -62,7 +63,7 @@ class Program:
     @property
     def target(self) -> str | None:
         """The machine that the module is for: kernels of a module that names none are for the default one."""
-        own = _string(self.module, "npu.target")
+        own = named_target(self.module)
         has_kernels = LEVELS.index(self.level) > LEVELS.index("linalg")
         return DEFAULT_TARGET if own is None and has_kernels else own
 
@@ -223,7 +224,7 @@ def read(
     ctx = make_context()
     machine = check_target(target or DEFAULT_TARGET)
     module = import_model(model, dims=dict(dims or {}), shapes=dict(shapes or {}))
-    module.attributes["npu.target"] = StringAttr(machine)
+    set_target(module, machine)
     if precision != "f32":
         module.attributes["npu.precision"] = StringAttr(precision)
     return ModelSource(Program(ctx, module), None, {"graph-set-precision": f"precision={precision}"})
@@ -236,14 +237,14 @@ def load(path: str | Path, *, target: str | None = None) -> Program:
     ctx = make_context()
     module = load_module(ctx, str(path))
     verify(module)
-    own = _string(module, "npu.target")
+    own = named_target(module)
     if target is not None and own is not None and target != own:
         raise UserError(
             f"'{path}' was compiled for the target '{own}' and cannot be used with '{target}'",
             notes=["compile the model again for that target"],
         )
     if own is None and target is not None:
-        module.attributes["npu.target"] = StringAttr(check_target(target))
+        set_target(module, check_target(target))
     return Program(ctx, module)
 
 

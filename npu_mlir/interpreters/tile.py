@@ -12,7 +12,7 @@ from math import prod
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType
 from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, linear_map
@@ -22,7 +22,7 @@ from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, Step, impl, prepare
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.dtypes import numpy_dtype, static_shape
-from npu_mlir.targets.target import DEFAULT_TARGET, Target, get_target
+from npu_mlir.targets.module_target import target_of
 
 
 def poisoned(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
@@ -221,7 +221,7 @@ def alloc(interp: Interpreter, op: tile.AllocOp) -> Step:
 
 def _planned(interp: Interpreter, op: tile.AllocOp, address: int) -> Step:
     """A buffer in the bytes of its memory."""
-    target = _target_of(interp)
+    target = target_of(interp.module)
     type_ = op.buffer.type
     space, shape, dtype = space_of(type_), type_.get_shape(), numpy_dtype(type_)
     if space is None or space is Space.GM:
@@ -243,11 +243,6 @@ def _planned(interp: Interpreter, op: tile.AllocOp, address: int) -> Step:
         return (np.ndarray(shape, dtype, memories[space].data, address, strides),)
 
     return step
-
-
-def _target_of(interp: Interpreter) -> Target:
-    name = interp.module.attributes.get("npu.target")
-    return get_target(name.data if isinstance(name, StringAttr) else DEFAULT_TARGET)
 
 
 @prepare("tile.slot")

@@ -22,7 +22,8 @@ from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.dialects.tile import HostOp, KernelOp, LaunchOp, element_bytes
 from npu_mlir.simulator.attribution import Attribution, loc_of
 from npu_mlir.support.files import write_atomically
-from npu_mlir.targets.target import Target, get_target
+from npu_mlir.targets.module_target import target_of
+from npu_mlir.targets.target import Target
 from npu_mlir.validation.comparison import Comparison
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def report_of(
     agrees = all(comparison.agrees for comparison in comparisons) if comparisons else None
     if simulation is None or target is None:
         return Report(level, target, precision, rows, agrees)
-    machine = get_target(target)
+    machine = target_of(program.module)
     peak = peak_macs(machine, precision)
     kernels = _kernel_rows(program, simulation, peak)
     macs = sum(kernel.macs for kernel in kernels)

@@ -20,7 +20,6 @@ from npu_mlir.dialects import tile
 from npu_mlir.dialects.npu_isa import BufferOp, CubeWork, Instruction, MoveWork, Pipe
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.interpreters.framework import Interpreter, check_inputs
-from npu_mlir.interpreters.npu_isa import DEFAULT_TARGET
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.numerics import quiet
 from npu_mlir.interpreters.registry import Results, Step
@@ -38,6 +37,7 @@ from npu_mlir.simulator.values import Decoder
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.dtypes import numpy_dtype, static_shape
 from npu_mlir.targets.cost import padded_macs
+from npu_mlir.targets.module_target import named_target, target_of
 from npu_mlir.targets.target import Target, get_target
 
 STEP_BUDGET = 1_000_000_000
@@ -130,10 +130,9 @@ def simulate(
 
 def _machine(module: ModuleOp, asked: Target | str | None) -> Target:
     """The target of a module; a `UserError` if another one is asked for."""
-    own = module.attributes.get("npu.target")
-    name = own.data if isinstance(own, StringAttr) else None
     if asked is None:
-        return get_target(name or DEFAULT_TARGET)
+        return target_of(module)
+    name = named_target(module)
     machine = get_target(asked) if isinstance(asked, str) else asked
     if name is not None and get_target(name) != machine:
         raise UserError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from xdsl.dialects.builtin import ModuleOp, StringAttr, f16, f32, i8, i32
+from xdsl.dialects.builtin import f16, f32, i8, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir.affine import AffineExpr
@@ -21,7 +21,6 @@ from npu_mlir.passes.tile.compute import (
     is_shape_only,
     is_zero_start,
     loop_extents,
-    target_of,
 )
 from npu_mlir.support.diagnostics import UserError
 from random_linalg import multiply_add
@@ -235,10 +234,3 @@ def test_results_are_plain_dims():
     op = generic_of(b.generic([x], b.empty((10,), f32), [halves, (0,)], 1, (), lambda body: body.args[0]))
     with pytest.raises(UserError, match="the maps have to be linear"):
         describe(op)
-
-
-def test_the_machine_of_a_module():
-    module = ModuleOp([])
-    assert target_of(module).name == "ascend-910"
-    module.attributes["npu.target"] = StringAttr("toy")
-    assert target_of(module).name == "toy"

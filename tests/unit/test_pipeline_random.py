@@ -24,10 +24,10 @@ from npu_mlir.ir.verification import verify
 from npu_mlir.passes import load_pass
 from npu_mlir.passes.linalg.generics import Builder, tensor_type
 from npu_mlir.passes.tile.choose_schedule import try_schedule
-from npu_mlir.passes.tile.compute import target_of
 from npu_mlir.passes.tile.kernel import exact_classes, read_kernel
 from npu_mlir.pipeline import phases_between
 from npu_mlir.simulator import simulate
+from npu_mlir.targets.module_target import target_of
 from random_linalg import Program, make_program, multiply_add, programs, slice_of
 
 EXAMPLES = os.environ.get("NPU_MLIR_EXAMPLES")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 from npu_mlir.dialects.npu_isa import CubeWork, MoveWork, VectorWork
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.targets.cost import Cost, cost_of, padded_macs
+from npu_mlir.targets.module_target import named_target, set_target, target_of
 from npu_mlir.targets.target import TARGETS, get_target, read_target, target_names
 
 ASCEND = get_target("ascend-910")
@@ -59,6 +61,13 @@ def test_rates_need_not_be_whole():
 
 def test_padded_macs():
     assert padded_macs(CubeWork(17, 17, 17, 2, False), ASCEND) == 32**3
+
+
+def test_the_machine_of_a_module():
+    module = ModuleOp([])
+    assert (named_target(module), target_of(module).name) == (None, "ascend-910")
+    set_target(module, "toy")
+    assert (named_target(module), target_of(module).name) == ("toy", "toy")
 
 
 def test_unknown_name():

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute
 
 from npu_mlir.dialects import npu_isa
@@ -23,9 +22,8 @@ from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.npu_isa.functions import BINARY, COMPARE, REDUCE, UNARY, compute_type, convert
 from npu_mlir.interpreters.registry import Results, impl
 from npu_mlir.support.dtypes import numpy_dtype
-from npu_mlir.targets.target import get_target
+from npu_mlir.targets.module_target import target_of
 
-DEFAULT_TARGET = "ascend-910"
 _CORE = "npu_isa.core"
 
 
@@ -33,8 +31,7 @@ def core_of(interp: Interpreter) -> Core:
     """The core that the interpreter runs kernels on."""
     core = interp.state.get(_CORE)
     if core is None:
-        name = interp.module.attributes.get("npu.target")
-        core = Core(get_target(name.data if isinstance(name, StringAttr) else DEFAULT_TARGET))
+        core = Core(target_of(interp.module))
         use_core(interp, core)
     return core
 

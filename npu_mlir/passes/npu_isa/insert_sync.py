@@ -48,7 +48,7 @@ from npu_mlir.analysis.value_numbers import Materializer, ValueNumbers
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.support.locations import located
-from npu_mlir.passes.tile.compute import target_of
+from npu_mlir.targets.module_target import target_of
 from npu_mlir.targets.target import Target
 
 

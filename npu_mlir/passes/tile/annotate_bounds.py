@@ -50,9 +50,9 @@ from npu_mlir.passes.tile.compute import (
     init_of,
     is_multiply_add,
     is_shape_only,
-    target_of,
 )
 from npu_mlir.passes.tile.kernel import Kernel, read_kernel
+from npu_mlir.targets.module_target import target_of
 from npu_mlir.targets.target import Target
 
 Tensor = TensorType[Attribute]

@@ -39,12 +39,13 @@ from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import element_bytes
 from npu_mlir.passes.tile.apply_schedule import apply_schedule
 from npu_mlir.passes.tile.bufferize import bufferize_kernel
-from npu_mlir.passes.tile.compute import body_ops, target_of
+from npu_mlir.passes.tile.compute import body_ops
 from npu_mlir.passes.tile.double_buffer import double_buffer
 from npu_mlir.passes.tile.fold_fixpipe import fixpipe_does, fold_fixpipe
 from npu_mlir.passes.tile.kernel import Kernel, exact_classes, read_kernel
 from npu_mlir.passes.tile.plan_memory import Overflow, overflow_error, try_plan
 from npu_mlir.passes.tile.split_compute import split_kernel
+from npu_mlir.targets.module_target import target_of
 from npu_mlir.targets.target import Target
 
 Tensor = TensorType[Attribute]

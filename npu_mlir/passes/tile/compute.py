@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TensorType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -16,15 +16,8 @@ from xdsl.ir.affine import AffineMap
 from npu_mlir.analysis.affine_maps import Linear, linear_map, projection
 from npu_mlir.analysis.dims import LoopNestOp, contraction_roles
 from npu_mlir.support.diagnostics import UserError
-from npu_mlir.targets.target import Target, get_target
 
 CASTS = (arith.ExtFOp, arith.TruncFOp, arith.ExtSIOp, arith.ExtUIOp)
-
-
-def target_of(module: ModuleOp) -> Target:
-    """The machine that the module names in `npu.target`; the default machine if it names none."""
-    name = module.attributes.get("npu.target")
-    return get_target(name.data if isinstance(name, StringAttr) else "ascend-910")
 
 
 def maps_of(op: linalg.GenericOp) -> list[AffineMap]:

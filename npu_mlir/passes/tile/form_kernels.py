@@ -74,9 +74,9 @@ from npu_mlir.passes.tile.compute import (
     is_shape_only,
     loop_extents,
     root_of,
-    target_of,
 )
 from npu_mlir.passes.tile.load_maps import fold_into_load
+from npu_mlir.targets.module_target import target_of
 from npu_mlir.targets.target import Target
 
 Tensor = TensorType[Attribute]

@@ -36,7 +36,7 @@ from npu_mlir.analysis.memory import Lifetime, plan
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, element_bytes, space_of
-from npu_mlir.passes.tile.compute import target_of
+from npu_mlir.targets.module_target import target_of
 from npu_mlir.targets.target import Target
 
 GM_ALIGNMENT = 512

@@ -27,7 +27,7 @@ from npu_mlir.simulator import KernelStats, SimulationResult
 from npu_mlir.simulator.pipes import EXECUTING
 from npu_mlir.simulator.sites import site_lines
 from npu_mlir.support.files import write_atomically
-from npu_mlir.targets.target import get_target
+from npu_mlir.targets.module_target import target_of
 
 PAGE = Path(__file__).parent / "page.html"
 PARTS = {"/*STYLE*/": "page.css", "/*PROGRAM*/": "page.js"}
@@ -74,7 +74,7 @@ def page_data(
     file: str, module: ModuleOp, report: Report, result: SimulationResult, levels: Mapping[str, str]
 ) -> Json:
     """Everything that the page shows."""
-    machine = get_target(report.target or "")
+    machine = target_of(module)
     kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, tile.KernelOp)}
     rows = {row.name: row for row in report.kernels}
     texts = {name: level_data(text) for name, text in levels.items()}

@@ -20,7 +20,7 @@ from xdsl.ir import Operation, SSAValue
 from npu_mlir.analysis.bound import Bound, LaunchWork, NetworkBounds, network_bounds
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.dialects.tile import HostOp, KernelOp, LaunchOp, element_bytes
-from npu_mlir.simulator.attribution import Attribution, loc_of
+from npu_mlir.simulator.attribution.attribution import Attribution, loc_of
 from npu_mlir.support.files import write_atomically
 from npu_mlir.targets.module_target import target_of
 from npu_mlir.targets.target import Target

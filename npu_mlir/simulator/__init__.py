@@ -1,8 +1,34 @@
-"""The simulator: executes and times modules at the level of instructions."""
+"""The simulator: executes and times modules at the level of instructions.
+
+Its rooms, bottom up; a module imports only from its own room and those before it:
+
+    errors        what is reported about a program that is wrong
+    program       what a kernel consists of: sites, blocks and their costs, the extents of operands
+    timing        when things happen: pipes, steady states
+    execution     what instructions compute
+    checks        races, flags, memory that was never written
+    attribution   where time goes
+    debugger      a prompt before instructions
+    codegen       a kernel as one Python function
+    simulate      the host function and its launches
+"""
 
 from __future__ import annotations
 
 from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.simulator.simulate import KernelStats, Launch, SimulationResult, simulate
 
-__all__ = ["KernelStats", "Launch", "SimulationError", "SimulationResult", "simulate"]
+ROOMS = (
+    "errors",
+    "program",
+    "timing",
+    "execution",
+    "checks",
+    "attribution",
+    "debugger",
+    "codegen",
+    "simulate",
+)
+"""The order of the rooms: `tests/unit/test_rooms.py` holds it."""
+
+__all__ = ["ROOMS", "KernelStats", "Launch", "SimulationError", "SimulationResult", "simulate"]

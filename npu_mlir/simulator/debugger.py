@@ -25,8 +25,8 @@ from xdsl.ir import Operation
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.tile import Space
 from npu_mlir.interpreters.npu_isa.core import Core
-from npu_mlir.simulator.attribution import loc_of
-from npu_mlir.simulator.pipes import Clock
+from npu_mlir.simulator.attribution.attribution import loc_of
+from npu_mlir.simulator.timing.pipes import Clock
 from npu_mlir.support.diagnostics import UserError
 
 TYPES = {

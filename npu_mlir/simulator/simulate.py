@@ -23,17 +23,17 @@ from npu_mlir.interpreters.framework import Interpreter, check_inputs
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.numerics import quiet
 from npu_mlir.interpreters.registry import Results, Step
-from npu_mlir.simulator.attribution import Attribution, attribute, loc_of
-from npu_mlir.simulator.blocks import Blocks
-from npu_mlir.simulator.codegen import Generated, Mode, generate
+from npu_mlir.simulator.attribution.attribution import Attribution, attribute, loc_of
+from npu_mlir.simulator.attribution.observer import Observer
+from npu_mlir.simulator.attribution.recording import Recording
+from npu_mlir.simulator.checks.hazards import Hazards
+from npu_mlir.simulator.codegen.generator import Generated, Mode, generate
 from npu_mlir.simulator.debugger import Debugger
 from npu_mlir.simulator.errors import SimulationError, describe
-from npu_mlir.simulator.hazards import Hazards
-from npu_mlir.simulator.observer import Observer
-from npu_mlir.simulator.pipes import Clock
-from npu_mlir.simulator.recording import Recording
-from npu_mlir.simulator.sites import site_texts
-from npu_mlir.simulator.values import Decoder
+from npu_mlir.simulator.execution.values import Decoder
+from npu_mlir.simulator.program.blocks import Blocks
+from npu_mlir.simulator.program.sites import site_texts
+from npu_mlir.simulator.timing.pipes import Clock
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.dtypes import numpy_dtype, static_shape
 from npu_mlir.targets.cost import padded_macs

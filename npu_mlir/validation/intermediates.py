@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from npu_mlir.dialects.tile import LaunchOp
-from npu_mlir.simulator.attribution import loc_of
+from npu_mlir.simulator.attribution.attribution import loc_of
 from npu_mlir.support.diagnostics import UserError, closest
 from npu_mlir.support.tolerance import Tolerance
 from npu_mlir.validation.comparison import Comparison, compare, run_onnxruntime

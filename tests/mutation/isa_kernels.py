@@ -30,13 +30,13 @@ from npu_mlir.interpreters.framework import run_function
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.numerics import quiet
 from npu_mlir.ir.weights import share_weights
-from npu_mlir.simulator.blocks import Blocks
-from npu_mlir.simulator.codegen import Mode, generate
+from npu_mlir.simulator.checks.hazards import Hazards
+from npu_mlir.simulator.codegen.generator import Mode, generate
 from npu_mlir.simulator.errors import SimulationError
-from npu_mlir.simulator.gm_box import GmBox
-from npu_mlir.simulator.hazards import Hazards
-from npu_mlir.simulator.pipes import Clock
-from npu_mlir.simulator.values import Decoder
+from npu_mlir.simulator.execution.values import Decoder
+from npu_mlir.simulator.program.blocks import Blocks
+from npu_mlir.simulator.program.gm_box import GmBox
+from npu_mlir.simulator.timing.pipes import Clock
 from npu_mlir.support.dtypes import numpy_dtype, static_shape
 from npu_mlir.targets.target import Target, get_target
 from npu_mlir.validation.evaluation import random_inputs

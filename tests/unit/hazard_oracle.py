@@ -16,9 +16,9 @@ from xdsl.ir import Operation, SSAValue
 
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa.base import ints
-from npu_mlir.simulator.blocks import Blocks
-from npu_mlir.simulator.codegen import Mode, generate
-from npu_mlir.simulator.pipes import Clock
+from npu_mlir.simulator.codegen.generator import Mode, generate
+from npu_mlir.simulator.program.blocks import Blocks
+from npu_mlir.simulator.timing.pipes import Clock
 from npu_mlir.support.dtypes import static_shape
 from npu_mlir.targets.target import Target
 

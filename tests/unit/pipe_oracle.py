@@ -1,7 +1,7 @@
 """The oracle for the simulator's time: queues and pipes stepped through cycle by cycle.
 
-It shares nothing with the recurrences of `npu_mlir.simulator.pipes`, and needs no order between a set and its wait but
-the one in time.
+It shares nothing with the recurrences of `npu_mlir.simulator.timing.pipes`, and needs no order between a set and its
+wait but the one in time.
 """
 
 from __future__ import annotations

@@ -13,11 +13,12 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 
 from isa_programs import gemm, parse
 from npu_mlir.dialects.npu_isa import Pipe, VectorWork
-from npu_mlir.simulator import activity, simulate
-from npu_mlir.simulator import observer as observer_module
-from npu_mlir.simulator.attribution import Attribution, attribute
-from npu_mlir.simulator.observer import Observer
-from npu_mlir.simulator.pipes import EXECUTING, Clock
+from npu_mlir.simulator import simulate
+from npu_mlir.simulator.attribution import activity
+from npu_mlir.simulator.attribution import observer as observer_module
+from npu_mlir.simulator.attribution.attribution import Attribution, attribute
+from npu_mlir.simulator.attribution.observer import Observer
+from npu_mlir.simulator.timing.pipes import EXECUTING, Clock
 from npu_mlir.targets.cost import Cost
 from pipe_oracle import Barrier, Entry, Run, Scalar, Set
 from pipe_oracle import simulate as step_through

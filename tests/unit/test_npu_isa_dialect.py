@@ -19,8 +19,8 @@ from xdsl.ir.affine import AffineMap
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa import CubeWork, Extent, MoveWork, VectorWork, base
 from npu_mlir.dialects.tile import Space, SpaceAttr
-from npu_mlir.simulator import extents
-from npu_mlir.simulator.extents import overlap
+from npu_mlir.simulator.program import extents
+from npu_mlir.simulator.program.extents import overlap
 
 
 def addr(space: Space) -> SSAValue:

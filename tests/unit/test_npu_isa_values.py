@@ -33,7 +33,7 @@ from npu_mlir.dialects.tile import Space, SpaceAttr
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.registry import find
-from npu_mlir.simulator.values import Decoder
+from npu_mlir.simulator.execution.values import Decoder
 from npu_mlir.support.dtypes import numpy_dtype
 from npu_mlir.targets.target import get_target
 

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from isa_programs import gemm, interpret, parse
 from npu_mlir.dialects.tile import KernelOp
-from npu_mlir.simulator import blocks, simulate
-from npu_mlir.simulator.blocks import Blocks
-from npu_mlir.simulator.codegen import Mode, generate
-from npu_mlir.simulator.pipes import Clock
+from npu_mlir.simulator import simulate
+from npu_mlir.simulator.codegen.generator import Mode, generate
+from npu_mlir.simulator.program import blocks
+from npu_mlir.simulator.program.blocks import Blocks
+from npu_mlir.simulator.timing.pipes import Clock
 from npu_mlir.targets.target import get_target
 
 GM = "memref<4x16xf32, #tile.space<gm>>"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from isa_programs import gemm, parse
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.simulator import SimulationResult, simulate
-from npu_mlir.simulator.pipes import EXECUTING, Clock
+from npu_mlir.simulator.timing.pipes import EXECUTING, Clock
 from npu_mlir.targets.target import Target, get_target
 from pipe_oracle import Barrier, Entry, Run, Scalar, Set, Wait
 from pipe_oracle import simulate as step_through

@@ -23,8 +23,8 @@ from npu_mlir.report.views.html import level_data, page_data, write_html
 from npu_mlir.report.views.memory_map import memory_map, used_bytes
 from npu_mlir.report.views.trace import write_trace
 from npu_mlir.simulator import SimulationResult
-from npu_mlir.simulator.attribution import Attribution, SiteTime, Wait
-from npu_mlir.simulator.recording import Recording
+from npu_mlir.simulator.attribution.attribution import Attribution, SiteTime, Wait
+from npu_mlir.simulator.attribution.recording import Recording
 
 DOCS = Path(__file__).parents[2] / "docs" / "report.md"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -24,8 +24,8 @@ from npu_mlir.dialects import tile
 from npu_mlir.report.report import Report, peak_macs
 from npu_mlir.report.views.memory_map import memory_map
 from npu_mlir.simulator import KernelStats, SimulationResult
-from npu_mlir.simulator.pipes import EXECUTING
-from npu_mlir.simulator.sites import site_lines
+from npu_mlir.simulator.program.sites import site_lines
+from npu_mlir.simulator.timing.pipes import EXECUTING
 from npu_mlir.support.files import write_atomically
 from npu_mlir.targets.module_target import target_of
 

@@ -15,8 +15,8 @@ from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import AddrType, BufferOp, Instruction
-from npu_mlir.simulator.recording import Recording
-from npu_mlir.simulator.sites import sites_of
+from npu_mlir.simulator.attribution.recording import Recording
+from npu_mlir.simulator.program.sites import sites_of
 
 
 @dataclass(frozen=True)

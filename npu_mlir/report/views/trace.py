@@ -16,8 +16,8 @@ from npu_mlir.dialects import tile
 from npu_mlir.dialects.npu_isa import Instruction, MoveWork
 from npu_mlir.report.views.memory_map import memory_map, used_bytes
 from npu_mlir.simulator import KernelStats, Launch, SimulationResult
-from npu_mlir.simulator.pipes import EXECUTING
-from npu_mlir.simulator.sites import sites_of
+from npu_mlir.simulator.program.sites import sites_of
+from npu_mlir.simulator.timing.pipes import EXECUTING
 from npu_mlir.support.files import write_atomically
 
 HOST, CORE = 1, 2

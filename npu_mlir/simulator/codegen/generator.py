@@ -25,17 +25,17 @@ from xdsl.ir import Block, Operation
 
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.interpreters.scf import iterations
-from npu_mlir.simulator.blocks import BlockInfo, Blocks, blocks_within, constant_trips, pipes_of
+from npu_mlir.simulator.attribution.observer import Observer
+from npu_mlir.simulator.checks.hazards import Hazards
+from npu_mlir.simulator.codegen.inlined_timing import InlinedTiming, canonical
+from npu_mlir.simulator.codegen.scalar_code import ScalarCode, literal, timing_values
+from npu_mlir.simulator.codegen.source import SourceWriter
+from npu_mlir.simulator.codegen.timing_code import CalledTiming, Event, NoTiming
 from npu_mlir.simulator.debugger import Debugger
 from npu_mlir.simulator.errors import SimulationError
-from npu_mlir.simulator.hazards import Hazards
-from npu_mlir.simulator.inlined_timing import InlinedTiming, canonical
-from npu_mlir.simulator.observer import Observer
-from npu_mlir.simulator.periods import loop_periods
-from npu_mlir.simulator.pipes import Clock
-from npu_mlir.simulator.scalar_code import ScalarCode, literal, timing_values
-from npu_mlir.simulator.source import SourceWriter
-from npu_mlir.simulator.timing_code import CalledTiming, Event, NoTiming
+from npu_mlir.simulator.program.blocks import BlockInfo, Blocks, blocks_within, constant_trips, pipes_of
+from npu_mlir.simulator.program.periods import loop_periods
+from npu_mlir.simulator.timing.pipes import Clock
 
 Decode = Callable[[npu_isa.Instruction], Callable[..., None]]
 

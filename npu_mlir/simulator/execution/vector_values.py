@@ -16,7 +16,7 @@ from npu_mlir.interpreters import sums
 from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.npu_isa.functions import BINARY, COMPARE, REDUCE, UNARY, compute_type, convert
-from npu_mlir.simulator.view_cache import Run, Thunk, cached
+from npu_mlir.simulator.execution.view_cache import Run, Thunk, cached
 from npu_mlir.support.dtypes import numpy_dtype
 
 

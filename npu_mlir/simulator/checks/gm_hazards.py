@@ -12,9 +12,9 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from npu_mlir.dialects import npu_isa, tile
-from npu_mlir.simulator import hazard_messages
-from npu_mlir.simulator.gm_box import GmBox, box_of
-from npu_mlir.simulator.pipes import EXECUTING
+from npu_mlir.simulator.checks import hazard_messages
+from npu_mlir.simulator.program.gm_box import GmBox, box_of
+from npu_mlir.simulator.timing.pipes import EXECUTING
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.dtypes import static_shape
 from npu_mlir.targets.target import Target

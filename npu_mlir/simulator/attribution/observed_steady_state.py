@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from npu_mlir.dialects.npu_isa import Pipe
-from npu_mlir.simulator.critical_path import NOWHERE, Key, Link, fold
-from npu_mlir.simulator.observer import Observer
-from npu_mlir.simulator.steady_state import SteadyState
+from npu_mlir.simulator.attribution.critical_path import NOWHERE, Key, Link, fold
+from npu_mlir.simulator.attribution.observer import Observer
+from npu_mlir.simulator.timing.steady_state import SteadyState
 
 Round = dict[int, tuple[int, Counter[Key]]]
 """For each chain, by number, the one of a round ago that it continues, and what it adds."""

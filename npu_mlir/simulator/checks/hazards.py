@@ -29,12 +29,12 @@ from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import Elements, Extent
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.tile import Space
-from npu_mlir.simulator import hazard_messages
+from npu_mlir.simulator.checks import hazard_messages
+from npu_mlir.simulator.checks.gm_hazards import GmMemory
+from npu_mlir.simulator.checks.initialized import SlotBytes, spread
 from npu_mlir.simulator.errors import SimulationError
-from npu_mlir.simulator.extents import overlap
-from npu_mlir.simulator.gm_hazards import GmMemory
-from npu_mlir.simulator.initialized import SlotBytes, spread
-from npu_mlir.simulator.pipes import EXECUTING
+from npu_mlir.simulator.program.extents import overlap
+from npu_mlir.simulator.timing.pipes import EXECUTING
 from npu_mlir.targets.target import Target
 
 NUMBER = {pipe: i for i, pipe in enumerate(EXECUTING)}

@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation
 
 from npu_mlir.dialects.npu_isa import Pipe
-from npu_mlir.simulator.critical_path import NOWHERE, Key, Link, parts
-from npu_mlir.simulator.observer import Observer, SiteRecord
+from npu_mlir.simulator.attribution.critical_path import NOWHERE, Key, Link, parts
+from npu_mlir.simulator.attribution.observer import Observer, SiteRecord
 from npu_mlir.support.diagnostics import place_of
 from npu_mlir.support.locations import closest_node
 

@@ -38,12 +38,12 @@ from functools import partial
 
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa import Pipe
-from npu_mlir.simulator.blocks import Blocks
+from npu_mlir.simulator.codegen.source import SourceWriter
+from npu_mlir.simulator.codegen.timing_code import Event, NoTiming
 from npu_mlir.simulator.errors import wait_without_set
-from npu_mlir.simulator.pipes import EXECUTING, Clock
-from npu_mlir.simulator.source import SourceWriter
-from npu_mlir.simulator.symbolic_times import BoundCheck, Time, strongest
-from npu_mlir.simulator.timing_code import Event, NoTiming
+from npu_mlir.simulator.program.blocks import Blocks
+from npu_mlir.simulator.timing.pipes import EXECUTING, Clock
+from npu_mlir.simulator.timing.symbolic_times import BoundCheck, Time, strongest
 from npu_mlir.targets.cost import Cost
 
 Pair = tuple[Pipe, Pipe]

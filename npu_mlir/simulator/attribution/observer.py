@@ -23,11 +23,11 @@ from xdsl.ir import Operation
 
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa import MoveWork, Pipe
-from npu_mlir.simulator.activity import Activity
-from npu_mlir.simulator.critical_path import NOWHERE, Key, Link, fold
+from npu_mlir.simulator.attribution.activity import Activity
+from npu_mlir.simulator.attribution.critical_path import NOWHERE, Key, Link, fold
+from npu_mlir.simulator.attribution.recording import Recording
 from npu_mlir.simulator.errors import wait_without_set
-from npu_mlir.simulator.pipes import Clock, PipeClock
-from npu_mlir.simulator.recording import Recording
+from npu_mlir.simulator.timing.pipes import Clock, PipeClock
 from npu_mlir.targets.cost import Cost
 from npu_mlir.targets.target import Target
 

@@ -23,9 +23,9 @@ from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.npu_isa import accumulator_type, use_core
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.npu_isa.functions import compute_type
-from npu_mlir.simulator.gm_box import box_of
-from npu_mlir.simulator.vector_values import VECTOR_INSTRUCTIONS, vector
-from npu_mlir.simulator.view_cache import Run, Thunk, cached
+from npu_mlir.simulator.execution.vector_values import VECTOR_INSTRUCTIONS, vector
+from npu_mlir.simulator.execution.view_cache import Run, Thunk, cached
+from npu_mlir.simulator.program.gm_box import box_of
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.dtypes import numpy_dtype
 
@@ -78,7 +78,7 @@ class Decoder:
                 raise UserError(
                     f"'{op.name}' works on {operand.type.space.data}, which its meaning alone does not reach",
                     loc=op,
-                    notes=["give it a decoded form: npu_mlir.simulator.values.decoded"],
+                    notes=["give it a decoded form: npu_mlir.simulator.execution.values.decoded"],
                 )
         if self._interpreter is None:
             self._interpreter = Interpreter(ModuleOp([]))

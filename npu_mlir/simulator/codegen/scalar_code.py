@@ -22,7 +22,7 @@ from npu_mlir.analysis.affine_maps import python_expression
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.registry import elementwise_function
-from npu_mlir.simulator.source import SourceWriter
+from npu_mlir.simulator.codegen.source import SourceWriter
 from npu_mlir.support.diagnostics import UserError
 
 _INFIX: dict[type[Operation], str] = {

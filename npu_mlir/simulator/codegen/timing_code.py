@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa import Pipe
+from npu_mlir.simulator.attribution.observed_steady_state import ObservedRepeats
+from npu_mlir.simulator.attribution.observer import Observer
+from npu_mlir.simulator.codegen.source import SourceWriter
 from npu_mlir.simulator.errors import wait_without_set
-from npu_mlir.simulator.observed_steady_state import ObservedRepeats
-from npu_mlir.simulator.observer import Observer
-from npu_mlir.simulator.pipes import Clock
-from npu_mlir.simulator.source import SourceWriter
-from npu_mlir.simulator.steady_state import SteadyState
+from npu_mlir.simulator.timing.pipes import Clock
+from npu_mlir.simulator.timing.steady_state import SteadyState
 from npu_mlir.targets.cost import Cost
 
 

@@ -1,0 +1,1 @@
+"""Where time goes: every cycle of every pipe, and the critical path."""

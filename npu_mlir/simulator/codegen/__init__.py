@@ -1,0 +1,1 @@
+"""A kernel as one Python function."""

@@ -20,7 +20,8 @@ from npu_mlir.dialects.context import make_context
 from npu_mlir.interpreters.framework import run_function
 from npu_mlir.ir.parsing import parse_module
 from npu_mlir.ir.verification import verify
-from npu_mlir.passes.tile.form_kernels import FormKernels, is_legal
+from npu_mlir.passes.tile.form_kernels import FormKernels
+from npu_mlir.passes.tile.kernel_rules import is_legal
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.targets.target import get_target
 

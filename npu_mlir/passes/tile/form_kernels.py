@@ -56,17 +56,13 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 
-from npu_mlir.analysis.affine_maps import Linear
-from npu_mlir.analysis.dims import DimClasses, LoopNestOp, Kind, contraction_roles, dim_classes
+from npu_mlir.analysis.dims import LoopNestOp
 from npu_mlir.analysis.grouping import form_groups
-from npu_mlir.analysis.tiling import round_up
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.support.locations import fill_locations, hand_down, located, node_of, origin
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.tile.compute import (
-    CASTS,
-    body_ops,
     describe,
     init_of,
     is_indirect,
@@ -75,6 +71,7 @@ from npu_mlir.passes.tile.compute import (
     loop_extents,
     root_of,
 )
+from npu_mlir.passes.tile.kernel_rules import is_legal
 from npu_mlir.passes.tile.load_maps import fold_into_load
 from npu_mlir.targets.module_target import target_of
 from npu_mlir.targets.target import Target
@@ -149,106 +146,6 @@ def _producers(op: Operation, block: Block) -> list[Operation]:
     """The operations of the block whose results an operation reads, in its regions as well."""
     owners = (value.owner for inner in op.walk() for value in inner.operands)
     return [owner for owner in owners if isinstance(owner, Operation) and owner.parent is block]
-
-
-# ---- what may be one kernel ------------------------------------------------------------------------------------------
-
-
-def is_legal(group: Sequence[LoopNestOp], target: Target) -> bool:
-    """Whether a group can be one kernel, and should: it keeps a parallel class, and what has to be whole fits."""
-    classes = dim_classes(group)
-    if classes is None:
-        return False
-    contractions = [op for op in group if op.contraction]
-    if len(contractions) > 1 or (contractions and not _heads(contractions[0], group, target)):
-        return False
-    kinds = {c.id: c for c in classes.classes}
-    parallel = math.prod(c.extent for c in classes.classes if c.kind is Kind.PAR)
-    whole = {c.id for c in classes.classes if c.kind is Kind.MIXED}
-    if len(group) > 1 and parallel == 1 and math.prod(kinds[c].extent for c in whole) > SMALL:
-        return False
-    if whole and not contractions and _footprint(group, classes, whole, target) > target.ub:
-        return False
-    return not (contractions and whole) or _accumulator_fits(contractions[0], classes.of, whole, target)
-
-
-def _footprint(group: Sequence[LoopNestOp], classes: DimClasses, whole: set[int], target: Target) -> int:
-    """Bytes of UB that f32 tiles of all values of the group need when the innermost parallel dims fill the vector unit.
-
-    Operands from outside count twice, for their two slots.
-    """
-    sizes = {c.id: c.extent if c.id in whole else 1 for c in classes.classes}
-    for op in group:
-        innermost = classes.of[op.key][op.result[-1]] if op.result else None
-        if innermost is not None and classes.classes[innermost].kind is Kind.PAR:
-            sizes[innermost] = min(classes.classes[innermost].extent, target.vector_bytes // 4)
-    inside = {op.key for op in group}
-    total = 0
-    for op in group:
-        of = classes.of[op.key]
-        total += _elements([sizes[of[d]] for d in op.result])
-        for key, map_ in zip(op.operands, op.maps, strict=True):
-            if key not in inside:
-                total += 2 * _elements([_box(expr, [sizes[c] for c in of], op) for expr in map_])
-    return 4 * total
-
-
-def _elements(shape: Sequence[int]) -> int:
-    """Elements of a tile whose rows are padded as those of f32 are."""
-    return math.prod(shape[:-1]) * round_up(shape[-1], tile.ROW_ALIGNMENT // 4) if shape else 1
-
-
-def _box(expr: Linear, sizes: Sequence[int], op: LoopNestOp) -> int:
-    """Extent of the coordinates that an expression takes over a tile; windows are read whole."""
-    window = len(expr.dims()) > 1
-    full = [op.extents[d] if window and op.reduction[d] else size for d, size in enumerate(sizes)]
-    return 1 + sum(abs(expr.coefficients[d]) * (full[d] - 1) for d in expr.dims())
-
-
-SMALL = 4096
-"""Elements up to which a group without a parallel class is accepted."""
-
-
-def _heads(contraction: LoopNestOp, group: Sequence[LoopNestOp], target: Target) -> bool:
-    """Whether the contraction has no producer in the group, and the core can hand its result to the rest."""
-    inside = {op.key for op in group}
-    if any(key in inside for key in contraction.operands):
-        return False
-    rest = [op for op in group if op is not contraction]
-    if any(not _follows(op, contraction, inside) for op in rest):
-        return False
-    return not target.split_cores or all(_is_cast(op, contraction) for op in rest)
-
-
-def _follows(op: LoopNestOp, contraction: LoopNestOp, inside: set[Hashable]) -> bool:
-    """Whether an operation of a contraction's kernel depends on it (others would be computed beside it for nothing)."""
-    return any(key in inside for key in op.operands)
-
-
-def _is_cast(op: LoopNestOp, contraction: LoopNestOp) -> bool:
-    """Whether the fixpipe does the operation on the way out: a cast of the result, in place."""
-    generic = cast("linalg.GenericOp", op.key)
-    ops = body_ops(generic)
-    plain = [expr.dim() for expr in op.maps[0]] == list(op.result)
-    return op.operands == (contraction.key,) and plain and len(ops) == 1 and isinstance(ops[0], CASTS)
-
-
-def _accumulator_fits(
-    op: LoopNestOp, of: dict[Hashable, tuple[int, ...]], whole: set[int], target: Target
-) -> bool:
-    roles = contraction_roles(op)
-    assert roles is not None
-    if any(of[op.key][d] in whole for d in roles.batch):
-        return False
-    sides = [math.prod(op.extents[d] for d in dims if of[op.key][d] in whole) for dims in (roles.m, roles.n)]
-    rows, columns = (-(-s // target.cube_m) * target.cube_m for s in sides)
-    k = 4 * target.cube_m
-    return (
-        4 * rows * columns <= target.l0c
-        and 2 * rows * k <= target.l0a
-        and 2 * columns * k <= target.l0b
-        and 4 * sides[0] * sides[1] * 3 <= target.ub
-    )
 
 
 # ---- building the kernel ---------------------------------------------------------------------------------------------

@@ -1,0 +1,229 @@
+"""What may be one kernel, and should be: rules, each of which gives the reason when it is broken.
+
+A rule is a function from a candidate, operations whose loop dims unite into classes (see `analysis.dims`), to the
+reason why it can't be one kernel, or None. `why_not` asks them in order, so a rule may rely on those before it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+from xdsl.dialects.linalg import ops as linalg
+
+from npu_mlir.analysis.affine_maps import Linear
+from npu_mlir.analysis.dims import DimClasses, Kind, LoopNestOp, contraction_roles, dim_classes
+from npu_mlir.analysis.tiling import round_up
+from npu_mlir.dialects import tile
+from npu_mlir.passes.tile.compute import CASTS, body_ops
+from npu_mlir.targets.target import Target
+
+SMALL = 4096
+"""Elements up to which a group without a parallel class is accepted."""
+
+
+@dataclass(frozen=True)
+class Objection:
+    """The rule that a candidate breaks, by its name, and the reason."""
+
+    rule: str
+    reason: str
+
+
+def is_legal(group: Sequence[LoopNestOp], target: Target) -> bool:
+    """Whether no rule speaks against one kernel of these operations."""
+    return why_not(group, target) is None
+
+
+def why_not(group: Sequence[LoopNestOp], target: Target) -> Objection | None:
+    """The first rule that speaks against one kernel of these operations (in topological order), None if none does."""
+    classes = dim_classes(group)
+    if classes is None:
+        return Objection("one-loop-nest", "their loops cannot be made one loop nest")
+    candidate = Candidate(group, classes, target)
+    for name, rule in RULES.items():
+        reason = rule(candidate)
+        if reason is not None:
+            return Objection(name, reason)
+    return None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Operations that might become one kernel, and the classes of their dims."""
+
+    group: Sequence[LoopNestOp]
+    classes: DimClasses
+    target: Target
+
+    @cached_property
+    def contractions(self) -> list[LoopNestOp]:
+        """The operations for the cube."""
+        return [op for op in self.group if op.contraction]
+
+    @cached_property
+    def whole(self) -> set[int]:
+        """The classes that have to be whole on chip: reduced by one operation, and used again by another."""
+        return {c.id for c in self.classes.classes if c.kind is Kind.MIXED}
+
+    @cached_property
+    def inside(self) -> set[Hashable]:
+        """The values that the operations make."""
+        return {op.key for op in self.group}
+
+
+# ---- rules ----------------------------------------------------------------------------------------------------------
+
+
+def _one_contraction(candidate: Candidate) -> str | None:
+    """The cube computes one contraction in a kernel."""
+    count = len(candidate.contractions)
+    return f"they hold {count} contractions, and a kernel has one" if count > 1 else None
+
+
+def _contraction_first(candidate: Candidate) -> str | None:
+    """A contraction has no producer in the kernel: its operands come from GM."""
+    if any(key in candidate.inside for op in candidate.contractions for key in op.operands):
+        return "a contraction reads its operands from GM, and one would be computed in the kernel"
+    return None
+
+
+def _depends_on_contraction(candidate: Candidate) -> str | None:
+    """What does not depend on the contraction would be computed once per tile beside it, for nothing."""
+    for contraction in candidate.contractions:
+        for op in candidate.group:
+            if op is not contraction and not any(key in candidate.inside for key in op.operands):
+                return "an operation that does not depend on the contraction would be repeated for its tiles"
+    return None
+
+
+def _one_core(candidate: Candidate) -> str | None:
+    """Where cube and vector unit are cores of their own, only the fixpipe stands behind a contraction."""
+    for contraction in candidate.contractions if candidate.target.split_cores else ():
+        if not all(_is_cast(op, contraction) for op in candidate.group if op is not contraction):
+            return (
+                f"the cores of '{candidate.target.name}' are separate: behind a contraction, a kernel can only cast"
+            )
+    return None
+
+
+def _is_cast(op: LoopNestOp, contraction: LoopNestOp) -> bool:
+    """Whether the fixpipe does the operation on the way out: a cast of the result, in place."""
+    generic = cast("linalg.GenericOp", op.key)
+    ops = body_ops(generic)
+    plain = [expr.dim() for expr in op.maps[0]] == list(op.result)
+    return op.operands == (contraction.key,) and plain and len(ops) == 1 and isinstance(ops[0], CASTS)
+
+
+def _parallel_class(candidate: Candidate) -> str | None:
+    """A group keeps a parallel class, so that it can be tiled, unless it is small."""
+    classes = candidate.classes.classes
+    parallel = math.prod(c.extent for c in classes if c.kind is Kind.PAR)
+    elements = math.prod(classes[c].extent for c in candidate.whole)
+    if len(candidate.group) > 1 and parallel == 1 and elements > SMALL:
+        return f"no loop is parallel in all of them, and {elements} elements, more than {SMALL}, would have to be whole"
+    return None
+
+
+def _rows_fit_ub(candidate: Candidate) -> str | None:
+    """What has to be whole in UB fits."""
+    if not candidate.whole or candidate.contractions:
+        return None
+    needed, capacity = footprint(candidate), candidate.target.ub
+    if needed <= capacity:
+        return None
+    return f"what is reduced and used again has to be whole, which takes {needed} bytes of ub; there are {capacity}"
+
+
+def _batch_is_not_whole(candidate: Candidate) -> str | None:
+    """L0 holds one product of a batch at a time."""
+    for op in candidate.contractions if candidate.whole else ():
+        roles = contraction_roles(op)
+        assert roles is not None
+        if any(candidate.classes.of[op.key][d] in candidate.whole for d in roles.batch):
+            return "a batch of products is reduced and used again, and L0 holds one product at a time"
+    return None
+
+
+def _accumulator_fits(candidate: Candidate) -> str | None:
+    """Rows or columns of a product that have to be whole fit the memories of the cube, and UB."""
+    for op in candidate.contractions if candidate.whole else ():
+        needs = _whole_tile(op, candidate.classes.of, candidate.whole, candidate.target)
+        for space, needed in needs.items():
+            if needed > candidate.target.capacity(space):
+                return (
+                    f"rows or columns of the product have to be whole, which takes {needed} bytes of {space}; "
+                    f"there are {candidate.target.capacity(space)}"
+                )
+    return None
+
+
+Rule = Callable[[Candidate], str | None]
+
+RULES: dict[str, Rule] = {
+    "one-contraction": _one_contraction,
+    "contraction-first": _contraction_first,
+    "depends-on-contraction": _depends_on_contraction,
+    "one-core": _one_core,
+    "parallel-class": _parallel_class,
+    "rows-fit-ub": _rows_fit_ub,
+    "batch-is-not-whole": _batch_is_not_whole,
+    "accumulator-fits": _accumulator_fits,
+}
+"""The rules by name, in the order in which they are asked; before them all, "one-loop-nest"."""
+
+
+# ---- sizes ----------------------------------------------------------------------------------------------------------
+
+
+def footprint(candidate: Candidate) -> int:
+    """Bytes of UB that f32 tiles of all values of the group need when the innermost parallel dims fill the vector unit.
+
+    Operands from outside count twice, for their two slots.
+    """
+    classes, target = candidate.classes, candidate.target
+    sizes = {c.id: c.extent if c.id in candidate.whole else 1 for c in classes.classes}
+    for op in candidate.group:
+        innermost = classes.of[op.key][op.result[-1]] if op.result else None
+        if innermost is not None and classes.classes[innermost].kind is Kind.PAR:
+            sizes[innermost] = min(classes.classes[innermost].extent, target.vector_bytes // 4)
+    total = 0
+    for op in candidate.group:
+        of = classes.of[op.key]
+        total += _elements([sizes[of[d]] for d in op.result])
+        for key, map_ in zip(op.operands, op.maps, strict=True):
+            if key not in candidate.inside:
+                total += 2 * _elements([_box(expr, [sizes[c] for c in of], op) for expr in map_])
+    return 4 * total
+
+
+def _elements(shape: Sequence[int]) -> int:
+    """Elements of a tile whose rows are padded as those of f32 are."""
+    return math.prod(shape[:-1]) * round_up(shape[-1], tile.ROW_ALIGNMENT // 4) if shape else 1
+
+
+def _box(expr: Linear, sizes: Sequence[int], op: LoopNestOp) -> int:
+    """Extent of the coordinates that an expression takes over a tile; windows are read whole."""
+    window = len(expr.dims()) > 1
+    full = [op.extents[d] if window and op.reduction[d] else size for d, size in enumerate(sizes)]
+    return 1 + sum(abs(expr.coefficients[d]) * (full[d] - 1) for d in expr.dims())
+
+
+def _whole_tile(
+    op: LoopNestOp, of: dict[Hashable, tuple[int, ...]], whole: set[int], target: Target
+) -> dict[str, int]:
+    """Bytes by memory of the smallest tile of a product, some of whose classes have to be whole."""
+    roles = contraction_roles(op)
+    assert roles is not None
+    sides = [math.prod(op.extents[d] for d in dims if of[op.key][d] in whole) for dims in (roles.m, roles.n)]
+    rows, columns = (round_up(side, target.cube_m) for side in sides)
+    k = 4 * target.cube_m
+    return {
+        "l0c": 4 * rows * columns,
+        "l0a": 2 * rows * k,
+        "l0b": 2 * columns * k,
+        "ub": 4 * sides[0] * sides[1] * 3,
+    }

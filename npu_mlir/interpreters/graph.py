@@ -18,6 +18,7 @@ from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.math import erf
 from npu_mlir.interpreters.registry import Results, impl
 from npu_mlir.ir.weights import check_weight, weights_of
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.dtypes import numpy_dtype
 
 Array = np.ndarray[Any, Any]
@@ -340,4 +341,11 @@ def pad(interp: Interpreter, op: graph.PadOp, args: Results) -> Results:
 
 @impl("graph.gather")
 def gather(interp: Interpreter, op: graph.GatherOp, args: Results) -> Results:
-    return (np.take(args[0], args[1], op.axis.value.data),)
+    axis = op.axis.value.data
+    try:
+        return (np.take(args[0], args[1], axis),)
+    except IndexError as error:
+        extent = args[0].shape[axis]
+        wrong = args[1][(args[1] < -extent) | (args[1] >= extent)]
+        message = f"index {wrong.flat[0]} is out of range: axis {axis} has {extent} elements"
+        raise UserError(message, loc=op) from error

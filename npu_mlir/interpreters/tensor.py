@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase
 
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, Step, impl, prepare
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.dtypes import numpy_dtype, static_shape
 
 DYNAMIC = -(2**63)
@@ -92,8 +93,21 @@ def from_elements(interp: Interpreter, op: tensor.FromElementsOp, args: Results)
 
 @impl("tensor.extract")
 def extract(interp: Interpreter, op: tensor.ExtractOp, args: Results) -> Results:
-    value = args[0][args[1:]]
+    try:
+        value = args[0][args[1:]]
+    except IndexError as error:
+        raise UserError(_outside(args[0].shape, args[1:]), loc=op) from error
     return (int(value),) if isinstance(value, np.integer | np.bool_) else (value,)
+
+
+def _outside(shape: Sequence[int], indices: Sequence[Any]) -> str:
+    """What is wrong with indices, arrays or numbers, that reach beyond a tensor."""
+    for axis, (extent, index) in enumerate(zip(shape, indices, strict=True)):
+        values = np.atleast_1d(index)
+        wrong = values[(values < -extent) | (values >= extent)]
+        if wrong.size:
+            return f"index {wrong.flat[0]} is out of range: axis {axis} has {extent} elements"
+    return f"no element of a tensor of shape {tuple(shape)} lies at these indices"
 
 
 @impl("tensor.insert")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import onnx
 from onnx.reference import ReferenceEvaluator
 
 from npu_mlir.frontends.onnx.node import Constant, Value
+from npu_mlir.frontends.onnx.tensors import array_of, dense_of
 
 NOT_PURE = {
     "RandomNormal",
@@ -29,7 +30,7 @@ class CannotEvaluate(Exception):
 
 
 def evaluate(
-    proto: onnx.NodeProto, inputs: Sequence[Value | None], opsets: Iterable[onnx.OperatorSetIdProto]
+    proto: onnx.NodeProto, inputs: Sequence[Value | None], opsets: Mapping[str, int]
 ) -> list[Constant]:
     """The outputs of a node on arrays."""
     if proto.op_type in NOT_PURE | DOUBTFUL or any(attribute.HasField("g") for attribute in proto.attribute):
@@ -43,13 +44,16 @@ def evaluate(
         [onnx.helper.make_empty_tensor_value_info(name) for name in feeds],
         [onnx.helper.make_empty_tensor_value_info(name) for name in proto.output if name],
     )
-    model = onnx.helper.make_model(graph, opset_imports=list(opsets))
+    imports = [onnx.helper.make_opsetid(domain, version) for domain, version in opsets.items()]
+    model = onnx.helper.make_model(graph, opset_imports=imports)
     try:
         with np.errstate(all="ignore"):
             results: Any = iter(ReferenceEvaluator(model).run(None, feeds))
     except Exception as error:
         raise CannotEvaluate from error
     outputs = [next(results) if name else None for name in proto.output]
+    if not all(value is None or isinstance(value, np.ndarray | np.generic) for value in outputs):
+        raise CannotEvaluate
     return [np.asarray(value) for value in outputs]
 
 
@@ -59,7 +63,9 @@ def _constant(proto: onnx.NodeProto) -> Constant:
     attribute = proto.attribute[0]
     value: Any = onnx.helper.get_attribute_value(attribute)
     if attribute.name == "value":
-        return onnx.numpy_helper.to_array(value)
+        return array_of(value)
+    if attribute.name == "sparse_value":
+        return dense_of(value)
     if attribute.name in ("value_int", "value_ints"):
         return np.asarray(value, np.int64)
     if attribute.name in ("value_float", "value_floats"):

@@ -3,29 +3,34 @@
 Nodes are visited in order. A node whose inputs are all known is evaluated, which takes shape arithmetic away; any
 other is handed to its converter. Everything without a translation is collected and reported at once.
 
-Does not handle: Loop, Scan, sequences, optionals, strings, quantized operators, sparse weights.
+Each graph, branch and body of a function has a scope of its own: equal names in two of them never meet.
+
+Does not handle: Loop, Scan, sequences, optionals, strings.
 """
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from npu_mlir.dialects.graph import shapes
+from npu_mlir.dialects.graph import element_of, shapes
+from npu_mlir.frontends.onnx.check import check_declared, check_model
 from npu_mlir.frontends.onnx.converters import CONVERTERS
-from npu_mlir.frontends.onnx.expand import expand_functions, is_default
 from npu_mlir.frontends.onnx.fold import CannotEvaluate, evaluate
+from npu_mlir.frontends.onnx.functions import DEEPEST, bound, has_body, is_default, opsets_of, standard_body
 from npu_mlir.frontends.onnx.inputs import freeze_inputs, model_inputs
-from npu_mlir.frontends.onnx.load import load_model, opset_of
+from npu_mlir.frontends.onnx.load import load_model
 from npu_mlir.frontends.onnx.node import Constant, Node, Unsupported, Value
+from npu_mlir.frontends.onnx.tensors import array_of, dense_of
 from npu_mlir.ir.constants import element_type, make_constant
 from npu_mlir.ir.weights import WeightStore, weights_of
 from npu_mlir.support.diagnostics import Note, UserError
@@ -38,9 +43,24 @@ def import_model(
 ) -> ModuleOp:
     """The model as a module with one function `@main`; `dims` and `shapes` fix open dimensions of its inputs."""
     model = load_model(source)
+    check_model(model, str(source) if isinstance(source, str | Path) else model.graph.name or "model")
     frozen = freeze_inputs(model_inputs(model.graph), dims or {}, shapes or {})
-    model = expand_functions(model, frozen)
     return _Importer(model, frozen).run()
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """What names stand for in a graph, a branch of it (which sees the names around it) or the body of a function."""
+
+    values: ChainMap[str, Value | None]
+    opsets: Mapping[str, int]
+    location: str | None = None
+    """In the body of a function: the node of the model that calls it."""
+    depth: int = 0
+
+    def branch(self) -> _Scope:
+        """The scope of a graph inside this one."""
+        return replace(self, values=self.values.new_child())
 
 
 class _Importer:
@@ -48,12 +68,12 @@ class _Importer:
 
     def __init__(self, model: onnx.ModelProto, frozen: Mapping[str, tuple[int, ...]]):
         self.model = model
-        self.opset = opset_of(model)
         self.module = ModuleOp([])
         self.store: WeightStore = weights_of(self.module)
         self.block = Block()
-        self.values: dict[str, Value | None] = {"": None}
-        self.constants: dict[str, SSAValue] = {}
+        self.functions = {(f.domain, f.name, f.overload): f for f in model.functions}
+        self.constants: dict[int, tuple[Constant, SSAValue]] = {}
+        """What each array, by its identity, has become. Names wouldn't do: scopes may use the same."""
         self.problems: list[str] = []
         self.frozen = frozen
         self.count = 0
@@ -61,15 +81,16 @@ class _Importer:
     def run(self) -> ModuleOp:
         """Import the whole model."""
         graph = self.model.graph
-        self._add_initializers(graph)
+        scope = _Scope(ChainMap({"": None}), opsets_of(self.model.opset_import))
+        _add_initializers(graph, scope)
         inputs = [value for value in graph.input if value.name in self.frozen]
         for value in inputs:
-            self.values[value.name] = self._argument(value)
-        self.visit(graph, {value.name for value in graph.output})
+            scope.values[value.name] = self._argument(value)
+        self._visit(graph.node, {value.name for value in graph.output}, scope)
         if self.problems:
             raise self._unsupported()
         try:
-            outputs = [self._result(value.name) for value in graph.output]
+            outputs = [self._result(value, scope) for value in graph.output]
         except Unsupported as error:
             raise UserError(str(error)) from error
         self.block.add_op(ReturnOp(*outputs))
@@ -82,67 +103,101 @@ class _Importer:
         return op.results[0]
 
     def materialise(self, array: Constant, name: str) -> SSAValue:
-        """The array as a constant of the module; made once for each name."""
-        if name not in self.constants:
+        """The array as a constant of the module; made once for each array. Large ones are called by the name."""
+        if id(array) not in self.constants:
             try:
-                self.constants[name] = self.add(make_constant(self.store, array, name))
+                value = self.add(make_constant(self.store, array, name))
             except TypeError as error:
                 raise Unsupported(f"'{name}' has elements of type {array.dtype}") from error
-        return self.constants[name]
+            self.constants[id(array)] = array, value
+        return self.constants[id(array)][1]
 
-    def visit(self, graph: onnx.GraphProto, wanted: set[str]) -> None:
+    def _visit(self, nodes: Sequence[onnx.NodeProto], wanted: set[str], scope: _Scope) -> None:
         """Convert the nodes of a graph on which the wanted names depend."""
-        live = _live_nodes(graph, wanted)
-        for proto, used in live:
-            self.count += 1
-            location = proto.name or f"{proto.op_type}_{self.count - 1}"
-            self._visit_node(proto, used, location)
+        for proto, used in _live_nodes(nodes, wanted):
+            location = scope.location
+            if location is None:
+                location = proto.name or f"{proto.op_type}_{self.count}"
+                self.count += 1
+            self._visit_node(proto, used, location, scope)
 
-    def _visit_node(self, proto: onnx.NodeProto, used: Sequence[bool], location: str) -> None:
+    def _visit_node(self, proto: onnx.NodeProto, used: Sequence[bool], location: str, scope: _Scope) -> None:
         results: Sequence[Value | None] = ()
         try:
-            results = self._results(proto, used, location)
+            results = self._results(proto, used, location, scope)
         except (Unsupported, shapes.ShapeError) as error:
+            if scope.location is not None:
+                raise Unsupported(f"{error} (in its function, {proto.op_type})") from error
             self.problems.append(f"node '{location}' ({proto.op_type}): {error}")
         for index, name in enumerate(proto.output):
             if name:
-                self.values[name] = results[index] if index < len(results) else None
+                scope.values[name] = results[index] if index < len(results) else None
 
-    def _results(self, proto: onnx.NodeProto, used: Sequence[bool], location: str) -> Sequence[Value | None]:
-        known = is_default(proto.domain) and proto.op_type in CONVERTERS
-        inputs = [self.values.get(name) for name in proto.input]
-        failed_before = any(name and self.values.get(name) is None for name in proto.input)
+    def _results(
+        self, proto: onnx.NodeProto, used: Sequence[bool], location: str, scope: _Scope
+    ) -> Sequence[Value | None]:
+        inputs = [scope.values.get(name) for name in proto.input]
+        failed_before = any(name and scope.values.get(name) is None for name in proto.input)
+        function = self.functions.get((proto.domain, proto.op_type, proto.overload))
+        if function is not None:
+            # The standard asks that operators mean the same by the versions of both; onnxruntime takes the model's.
+            opsets = {**opsets_of(function.opset_import), **opsets_of(self.model.opset_import)}
+            body = bound(function, proto)
+            return () if failed_before else self._call(body, inputs, location, replace(scope, opsets=opsets))
         if not failed_before and all(not isinstance(value, SSAValue) for value in inputs):
             try:
-                return evaluate(proto, inputs, self.model.opset_import)
+                return evaluate(proto, inputs, scope.opsets)
             except CannotEvaluate:
                 pass
-        if proto.op_type == "If" and is_default(proto.domain) and not failed_before:
-            return self._inline_branch(proto, inputs[0])
-        if not known:
-            domain = "" if is_default(proto.domain) else f" of domain {proto.domain}"
-            raise Unsupported(f"operator{domain} is not supported")
-        if failed_before:
+        known = is_default(proto.domain) and proto.op_type in CONVERTERS
+        if failed_before and (known or has_body(proto, scope.opsets)):
             return ()
-        node = Node(proto, inputs, self.opset, location, self)
+        if proto.op_type == "If" and is_default(proto.domain) and not failed_before:
+            return self._inline_branch(proto, inputs[0], scope)
+        if known:
+            return self._converted(proto, used, location, scope)
+        if has_body(proto, scope.opsets):
+            body = standard_body(proto, inputs, scope.opsets)
+            if body is not None:
+                opsets = {**scope.opsets, **opsets_of(body.opset_import)}
+                return self._call(body, inputs, location, replace(scope, opsets=opsets))
+        domain = "" if is_default(proto.domain) else f" of domain {proto.domain}"
+        raise Unsupported(f"operator{domain} is not supported")
+
+    def _converted(
+        self, proto: onnx.NodeProto, used: Sequence[bool], location: str, scope: _Scope
+    ) -> Sequence[Value | None]:
+        """What the operator's converter makes of a node."""
+        inputs = [scope.values.get(name) for name in proto.input]
+        node = Node(proto, inputs, scope.opsets.get("", 0), location, self)
         converted = CONVERTERS[proto.op_type](node)
         results = [converted] if isinstance(converted, SSAValue | np.ndarray) else list(converted)
         node.check_all_asked(used, len(results))
         return results
 
-    def _inline_branch(self, proto: onnx.NodeProto, condition: Value | None) -> list[Value | None]:
+    def _call(
+        self, body: onnx.FunctionProto, inputs: Sequence[Value | None], location: str, scope: _Scope
+    ) -> list[Value | None]:
+        """The results of a function, whose nodes are converted as if they were the calling node."""
+        if scope.depth == DEEPEST:
+            raise Unsupported(f"functions call each other more than {DEEPEST} deep")
+        names: dict[str, Value | None] = dict(zip(body.input, inputs, strict=False))
+        inner = _Scope(ChainMap({**names, "": None}), scope.opsets, location, scope.depth + 1)
+        self._visit(body.node, set(body.output), inner)
+        return [inner.values.get(name) for name in body.output]
+
+    def _inline_branch(
+        self, proto: onnx.NodeProto, condition: Value | None, scope: _Scope
+    ) -> list[Value | None]:
         """The results of the branch that a known condition takes."""
         if condition is None or isinstance(condition, SSAValue):
             raise Unsupported("its condition is not a constant")
         taken = "then_branch" if bool(condition.reshape(-1)[0]) else "else_branch"
         branch: onnx.GraphProto = next(entry.g for entry in proto.attribute if entry.name == taken)
-        self._add_initializers(branch)
-        self.visit(branch, {value.name for value in branch.output})
-        return [self.values.get(value.name) for value in branch.output]
-
-    def _add_initializers(self, graph: onnx.GraphProto) -> None:
-        for tensor in graph.initializer:
-            self.values[tensor.name] = numpy_helper.to_array(tensor)
+        inner = scope.branch()
+        _add_initializers(branch, inner)
+        self._visit(branch.node, {value.name for value in branch.output}, inner)
+        return [inner.values.get(value.name) for value in branch.output]
 
     def _argument(self, value: onnx.ValueInfoProto) -> SSAValue:
         dtype = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
@@ -154,11 +209,13 @@ class _Importer:
         argument.name_hint = value.name if SSAValue.is_valid_name(value.name) else None
         return argument
 
-    def _result(self, name: str) -> SSAValue:
-        value = self.values.get(name)
+    def _result(self, output: onnx.ValueInfoProto, scope: _Scope) -> SSAValue:
+        value = scope.values.get(output.name)
         if value is None:
-            raise UserError(f"nothing in the model computes its output '{name}'")
-        return value if isinstance(value, SSAValue) else self.materialise(value, name)
+            raise UserError(f"nothing in the model computes its output '{output.name}'")
+        value = value if isinstance(value, SSAValue) else self.materialise(value, output.name)
+        check_declared(output, element_of(value))
+        return value
 
     def _add_function(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         terminator: Any = self.block.last_op
@@ -176,11 +233,18 @@ class _Importer:
         )
 
 
-def _live_nodes(graph: onnx.GraphProto, wanted: set[str]) -> list[tuple[onnx.NodeProto, list[bool]]]:
+def _add_initializers(graph: onnx.GraphProto, scope: _Scope) -> None:
+    for tensor in graph.initializer:
+        scope.values[tensor.name] = array_of(tensor)
+    for sparse in graph.sparse_initializer:
+        scope.values[sparse.values.name] = dense_of(sparse)
+
+
+def _live_nodes(nodes: Sequence[onnx.NodeProto], wanted: set[str]) -> list[tuple[onnx.NodeProto, list[bool]]]:
     """The nodes that contribute to the wanted names, in order, each with which of its outputs are used."""
     needed = set(wanted)
     live: list[tuple[onnx.NodeProto, list[bool]]] = []
-    for node in reversed(graph.node):
+    for node in reversed(nodes):
         used = [name in needed and name != "" for name in node.output]
         if any(used):
             live.append((node, used))

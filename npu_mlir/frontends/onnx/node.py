@@ -54,7 +54,7 @@ class Builder(Protocol):
         ...
 
     def materialise(self, array: Constant, name: str) -> SSAValue:
-        """The array as a value of the module; equal names share one constant."""
+        """The array as a value of the module, made once for each array."""
         ...
 
 

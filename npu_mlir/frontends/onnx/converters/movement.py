@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import graph
 from npu_mlir.dialects.graph import shape_of, shapes
-from npu_mlir.frontends.onnx.node import Node, Unsupported, converts, normalise
+from npu_mlir.frontends.onnx.node import Constant, Node, Unsupported, converts, normalise
 
 
 @converts("Transpose")
@@ -35,8 +35,17 @@ def expand(node: Node) -> SSAValue:
 
 @converts("Gather")
 def gather(node: Node) -> SSAValue:
-    value = node.value(0)
-    return node.add(graph.GatherOp(value, node.value(1), node.axis(0, len(shape_of(value)))))
+    value, indices = node.value(0), node.raw(1)
+    axis = node.axis(0, len(shape_of(value)))
+    if isinstance(indices, np.ndarray):
+        _check_indices(indices, shape_of(value)[axis], axis)
+    return node.add(graph.GatherOp(value, node.value(1), axis))
+
+
+def _check_indices(indices: Constant, extent: int, axis: int) -> None:
+    outside = indices[(indices < -extent) | (indices >= extent)]
+    if outside.size:
+        raise Unsupported(f"index {outside.flat[0]} is out of range: axis {axis} has {extent} elements")
 
 
 @converts("Split")

@@ -7,7 +7,8 @@ import doctest
 import pytest
 
 from npu_mlir import pipeline
-from npu_mlir.analysis import affine_maps, dominance, memory, strides, tiling, vector_tiling
+from npu_mlir.analysis import affine_maps, memory, strides, tiling, vector_tiling
+from npu_mlir.ir import dominance
 from npu_mlir.passes import PASSES, load_pass
 from npu_mlir.pipeline import PIPELINE, make_pipeline, pipeline_text
 from npu_mlir.support import levels

@@ -4,12 +4,12 @@ Its rooms, bottom up; a module imports only from its own room and those before i
 
     errors        what is reported about a program that is wrong
     program       what a kernel consists of: sites, blocks and their costs, the extents of operands
-    timing        when things happen: pipes, steady states
+    codegen       a kernel as one Python function, put together by sinks
+    timing        when things happen: the pipes
     execution     what instructions compute
     checks        races, flags, memory that was never written
     attribution   where time goes
     debugger      a prompt before instructions
-    codegen       a kernel as one Python function
     simulate      the host function and its launches
 """
 
@@ -21,12 +21,12 @@ from npu_mlir.simulator.simulate import KernelStats, Launch, SimulationResult, s
 ROOMS = (
     "errors",
     "program",
+    "codegen",
     "timing",
     "execution",
     "checks",
     "attribution",
     "debugger",
-    "codegen",
     "simulate",
 )
 """The order of the rooms: `tests/unit/test_rooms.py` holds it."""

@@ -26,6 +26,9 @@ from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.tile import Space
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.simulator.attribution.attribution import loc_of
+from npu_mlir.simulator.codegen.sink import Entry, Event, Sink
+from npu_mlir.simulator.codegen.source import SourceWriter
+from npu_mlir.simulator.program.blocks import Blocks
 from npu_mlir.simulator.timing.pipes import Clock
 from npu_mlir.support.diagnostics import UserError
 
@@ -45,10 +48,11 @@ OBSERVABLE = ("l1", "l0c", "ub")
 """Memories whose bytes have a meaning; fragments in L0A and L0B are opaque."""
 
 
-class Debugger(cmd.Cmd):
+class Debugger(cmd.Cmd, Sink):
     """Stops before the instructions that a break point matches, and after steps."""
 
     prompt = "(npu) "
+    needs_addresses = True
 
     def __init__(self, points: Sequence[str], core: Core, stdin: IO[str] | None = None):
         super().__init__(stdin=stdin or sys.stdin)
@@ -71,12 +75,30 @@ class Debugger(cmd.Cmd):
 
     # ---- called by the simulator
 
-    def begin(self, kernel: tile.KernelOp, clock: Clock, arguments: Sequence[Any]) -> None:
-        """A launch begins."""
+    def enter(self, kernel: tile.KernelOp, clock: Clock, arguments: Sequence[Any]) -> None:
+        """A launch begins, for which code is written next."""
         self.kernel, self.clock, self.arguments = kernel, clock, arguments
         self.launches += 1
         self.entered = None
         self.passed.clear()
+
+    def begin(self, code: SourceWriter, blocks: Blocks) -> None:
+        self.code = code
+
+    def instruction(self, entry: Entry[npu_isa.Instruction]) -> None:
+        self._pause(entry)
+
+    def set_flag(self, entry: Entry[npu_isa.SetFlagOp], event: Event) -> None:
+        self._pause(entry)
+
+    def wait_flag(self, entry: Entry[npu_isa.WaitFlagOp], event: Event) -> None:
+        self._pause(entry)
+
+    def barrier(self, entry: Entry[npu_isa.BarrierOp]) -> None:
+        self._pause(entry)
+
+    def _pause(self, entry: Entry[Any]) -> None:
+        self.code.call("b", self.before(entry.op), entry.now(), *entry.operands)
 
     def before(self, op: Operation) -> Callable[..., None]:
         """The function that is called before each execution of an operation with the time and its operands."""

@@ -24,15 +24,20 @@ from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.numerics import quiet
 from npu_mlir.interpreters.registry import Results, Step
 from npu_mlir.simulator.attribution.attribution import Attribution, attribute, loc_of
+from npu_mlir.simulator.attribution.observed_timing import ObservedTiming
 from npu_mlir.simulator.attribution.observer import Observer
 from npu_mlir.simulator.attribution.recording import Recording
+from npu_mlir.simulator.checks.hazard_sink import HazardSink
 from npu_mlir.simulator.checks.hazards import Hazards
-from npu_mlir.simulator.codegen.generator import Generated, Mode, generate
+from npu_mlir.simulator.codegen.generator import Generated, generate
+from npu_mlir.simulator.codegen.sink import Sink
 from npu_mlir.simulator.debugger import Debugger
 from npu_mlir.simulator.errors import SimulationError, describe
-from npu_mlir.simulator.execution.values import Decoder
+from npu_mlir.simulator.execution.values import Decoder, Values
 from npu_mlir.simulator.program.blocks import Blocks
 from npu_mlir.simulator.program.sites import site_texts
+from npu_mlir.simulator.timing.called_timing import CalledTiming
+from npu_mlir.simulator.timing.inlined_timing import InlinedTiming
 from npu_mlir.simulator.timing.pipes import Clock
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.dtypes import numpy_dtype, static_shape
@@ -269,7 +274,7 @@ class KernelProgram:
             self.once = self._first(arguments, values=True)
         else:
             if self._repeat is None:
-                self._repeat = self._generate(Mode(values=True, time=False), Clock(self.host.target))
+                self._repeat = generate(self.blocks, [Values(self.host.decoder.decode)])
             self._repeat.run(arguments, self.host.options.budget)
         self._count(self.once)
 
@@ -278,9 +283,6 @@ class KernelProgram:
         if self.once is None:
             self.once = self._first([None] * len(self.kernel.body.block.args), values=False)
         self._count(self.once)
-
-    def _generate(self, mode: Mode, clock: Clock) -> Generated:
-        return generate(self.blocks, clock, self.host.decoder.decode, mode)
 
     def _first(self, arguments: Sequence[Any], values: bool) -> KernelStats:
         target = self.host.target
@@ -291,11 +293,19 @@ class KernelProgram:
         observer = Observer(clock, target, recording) if options.explain else None
         debugger = self.host.debugger
         if debugger is not None:
-            debugger.begin(self.kernel, clock, arguments)
-        inline = observer is None and debugger is None and self.blocks.long
-        extrapolate = options.extrapolate and self.blocks.long
-        mode = Mode(values, True, checks, observer, debugger, inline, extrapolate)
-        generated = self._generate(mode, clock)
+            debugger.enter(self.kernel, clock, arguments)
+        sinks: list[Sink] = [] if debugger is None else [debugger]
+        if checks is not None:
+            sinks.append(HazardSink(checks))
+        if observer is not None:
+            sinks.append(ObservedTiming(observer))
+        else:
+            # The debugger shows the pipes.
+            in_place = debugger is None and self.blocks.long
+            sinks.append(InlinedTiming(clock) if in_place else CalledTiming(clock))
+        if values:
+            sinks.append(Values(self.host.decoder.decode))
+        generated = generate(self.blocks, sinks, skip=options.extrapolate and self.blocks.long)
         now, executions = generated.run(arguments, self.host.options.budget)
         if checks is not None:
             checks.end()

@@ -30,13 +30,13 @@ from npu_mlir.interpreters.framework import run_function
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.numerics import quiet
 from npu_mlir.ir.weights import share_weights
+from npu_mlir.simulator.checks.hazard_sink import HazardSink
 from npu_mlir.simulator.checks.hazards import Hazards
-from npu_mlir.simulator.codegen.generator import Mode, generate
+from npu_mlir.simulator.codegen.generator import generate
 from npu_mlir.simulator.errors import SimulationError
-from npu_mlir.simulator.execution.values import Decoder
+from npu_mlir.simulator.execution.values import Decoder, Values
 from npu_mlir.simulator.program.blocks import Blocks
 from npu_mlir.simulator.program.gm_box import GmBox
-from npu_mlir.simulator.timing.pipes import Clock
 from npu_mlir.support.dtypes import numpy_dtype, static_shape
 from npu_mlir.targets.target import Target, get_target
 from npu_mlir.validation.evaluation import random_inputs
@@ -71,9 +71,7 @@ def run_kernel(kernel: tile.KernelOp, target: Target, arguments: Arrays, complet
     """Run with all checks; `complete` says whether every element of the results has to be written."""
     arrays = [np.array(a, order="C") for a in arguments]
     checks = Hazards(kernel, target)
-    decode = Decoder(Core(target)).decode
-    mode = Mode(values=True, time=False, checks=checks)
-    generated = generate(Blocks(kernel, target), Clock(target), decode, mode)
+    generated = generate(Blocks(kernel, target), [HazardSink(checks), Values(Decoder(Core(target)).decode)])
     try:
         with quiet():
             generated.run(arrays, 10**9)
@@ -232,7 +230,7 @@ def _touched(kernel: tile.KernelOp, target: Target) -> dict[SSAValue, list[int]]
 
         return note
 
-    generated = generate(Blocks(kernel, target), Clock(target), decode, Mode(values=True, time=False))
+    generated = generate(Blocks(kernel, target), [Values(decode)])
     generated.run([None] * len(kernel.body.block.args), 10**9)
     return extents
 

@@ -9,16 +9,18 @@ Does not handle: memory that was never written, accesses outside of buffers.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa.base import ints
-from npu_mlir.simulator.codegen.generator import Mode, generate
+from npu_mlir.simulator.codegen import sink
+from npu_mlir.simulator.codegen.generator import generate
+from npu_mlir.simulator.codegen.sink import Entry, Sink
+from npu_mlir.simulator.codegen.source import SourceWriter
 from npu_mlir.simulator.program.blocks import Blocks
-from npu_mlir.simulator.timing.pipes import Clock
 from npu_mlir.support.dtypes import static_shape
 from npu_mlir.targets.target import Target
 
@@ -26,30 +28,37 @@ Event = tuple[Operation | None, tuple[int, ...]]
 """An instruction with its operands, a flag with its id; None is a barrier."""
 
 
-class Trace:
-    """Stands in for the checks, and writes down what they are called with."""
+class Trace(Sink):
+    """Writes down what the checks would be called with."""
+
+    needs_addresses = True
 
     def __init__(self) -> None:
         self.events: list[Event] = []
 
-    def instruction(self, op: npu_isa.Instruction, bases: Sequence[SSAValue | None]) -> Callable[..., None]:
-        return self.flag(op)
+    def begin(self, code: SourceWriter, blocks: Blocks) -> None:
+        self.code = code
 
-    def flag(self, op: Operation) -> Callable[..., None]:
-        return lambda *args: self.events.append((op, args))
+    def _note(self, op: Operation | None, *arguments: str) -> None:
+        self.code.call("c", lambda *args: self.events.append((op, args)), *arguments)
 
-    set_flag = wait_flag = flag
+    def instruction(self, entry: Entry[npu_isa.Instruction]) -> None:
+        self._note(entry.op, *entry.operands, *entry.slots)
 
-    def barrier(self) -> None:
-        self.events.append((None, ()))
+    def set_flag(self, entry: Entry[npu_isa.SetFlagOp], event: sink.Event) -> None:
+        self._note(entry.op, str(event))
+
+    def wait_flag(self, entry: Entry[npu_isa.WaitFlagOp], event: sink.Event) -> None:
+        self._note(entry.op, str(event))
+
+    def barrier(self, entry: Entry[npu_isa.BarrierOp]) -> None:
+        self._note(None)
 
 
 def trace(kernel: tile.KernelOp, target: Target) -> list[Event]:
     """The events of a kernel in program order."""
     found = Trace()
-    mode = Mode(values=False, time=False, checks=cast("Any", found))
-    generated = generate(Blocks(kernel, target), Clock(target), lambda op: lambda *args: None, mode)
-    generated.run([None] * len(kernel.body.block.args), 10**6)
+    generate(Blocks(kernel, target), [found]).run([None] * len(kernel.body.block.args), 10**6)
     return found.events
 
 

@@ -16,10 +16,10 @@ from xdsl.dialects.builtin import ModuleOp
 from isa_programs import gemm, parse
 from npu_mlir.dialects import tile
 from npu_mlir.simulator import simulate
-from npu_mlir.simulator.codegen import inlined_timing
 from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.simulator.program import blocks
 from npu_mlir.simulator.program.periods import loop_periods
+from npu_mlir.simulator.timing import inlined_timing
 from npu_mlir.targets.target import get_target
 
 GM = "memref<64xf32, #tile.space<gm>>"

@@ -15,7 +15,8 @@ from npu_mlir.dialects.context import make_context
 from npu_mlir.dialects.npu_isa import Access, AddrType, Extent, Instruction, MoveWork, Pipe, VectorWork
 from npu_mlir.interpreters import Interpreter, Results, impl
 from npu_mlir.interpreters.npu_isa import core_of
-from npu_mlir.simulator import simulate, values
+from npu_mlir.simulator import simulate
+from npu_mlir.simulator.execution import values
 from npu_mlir.support.diagnostics import UserError
 
 

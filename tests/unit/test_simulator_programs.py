@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from isa_programs import gemm, interpret, parse
 from npu_mlir.dialects.tile import KernelOp
 from npu_mlir.simulator import simulate
-from npu_mlir.simulator.codegen.generator import Mode, generate
+from npu_mlir.simulator.codegen.generator import generate
+from npu_mlir.simulator.execution.values import Values
 from npu_mlir.simulator.program import blocks
 from npu_mlir.simulator.program.blocks import Blocks
-from npu_mlir.simulator.timing.pipes import Clock
 from npu_mlir.targets.target import get_target
 
 GM = "memref<4x16xf32, #tile.space<gm>>"
@@ -182,8 +182,7 @@ def test_a_kernel_becomes_a_python_function():
     module = parse(gemm(16, 16, 32, tile=(8, 8, 16), k0=8, element="f32", target="toy"))
     kernel = next(op for op in module.walk() if isinstance(op, KernelOp))
     target = get_target("toy")
-    mode = Mode(values=True, time=False)
-    generated = generate(Blocks(kernel, target), Clock(target), lambda op: lambda *args: None, mode)
+    generated = generate(Blocks(kernel, target), [Values(lambda op: lambda *args: None)])
     loops = [line.strip() for line in generated.source.splitlines() if "range(" in line]
     assert [text.partition(" = ")[2] for text in loops] == [
         "range(0, 16, 8)",

@@ -21,7 +21,6 @@ from typing import Any
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.simulator.attribution.critical_path import NOWHERE, Key, Link, fold
 from npu_mlir.simulator.attribution.observer import Observer
-from npu_mlir.simulator.timing.steady_state import SteadyState
 
 Round = dict[int, tuple[int, Counter[Key]]]
 """For each chain, by number, the one of a round ago that it continues, and what it adds."""
@@ -37,16 +36,15 @@ class _Memory:
     sums: Sums
 
 
-class ObservedRepeats(SteadyState):
-    """Watches one loop; its body has entries of `pipes`."""
+class ObservedRepeats:
+    """The state of an observer in a loop whose body has entries of `pipes`; implements `codegen.sink.Repeats`."""
 
-    def __init__(self, period: int, observer: Observer, pipes: Iterable[Pipe]):
-        super().__init__(period)
+    def __init__(self, observer: Observer, pipes: Iterable[Pipe]):
         self.observer = observer
         self.used = set(pipes)
 
-    def state(self, now: int, times: tuple[int, ...]) -> Hashable:
-        """Beside what the time depends on: what each pipe does before its next entry."""
+    def state(self, now: int) -> Hashable:
+        """Beside what time depends on: what each pipe does before its next entry."""
         observer = self.observer
 
         def ahead(time: int) -> int:

@@ -1,1 +1,1 @@
-"""A kernel as one Python function."""
+"""A kernel as one Python function, put together by sinks: each writes the code for one purpose."""

@@ -1,4 +1,4 @@
-"""A kernel as one Python function: loops and index arithmetic become Python, an instruction two calls.
+"""A kernel as one Python function: loops and index arithmetic become Python, an instruction a call for each purpose.
 
     scf.for %i = %c0 to %c64 step %c16 {                    for v3 in range(0, 64, 16):
       %s = npu_isa.slot %x[%count]                              v5 = 4096 + v4 % 2 * 1024
@@ -6,9 +6,9 @@
     }                                                           x1(g0, v3, v5)                  # values
                                                                 S += 1
 
-`S` is the time of the scalar unit: each scalar operation and each iteration of a loop costs the issue cycles, constants
-and buffers are free. The function returns `S` and how often each block ran, from which all counters follow. In kernels
-that run long, time is computed in place instead of by calls (`inlined_timing.py`), and short loops are unrolled.
+What an entry becomes is up to the sinks (`sink.py`). `S` is the time of the scalar unit: each scalar operation and
+each iteration of a loop costs the issue cycles, constants and buffers are free. The function returns `S` and how often
+each block ran, from which all counters follow.
 
 Does not handle: `cf` branches; for scalars see `scalar_code.py`.
 """
@@ -25,51 +25,16 @@ from xdsl.ir import Block, Operation
 
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.interpreters.scf import iterations
-from npu_mlir.simulator.attribution.observer import Observer
-from npu_mlir.simulator.checks.hazards import Hazards
-from npu_mlir.simulator.codegen.inlined_timing import InlinedTiming, canonical
 from npu_mlir.simulator.codegen.scalar_code import ScalarCode, literal, timing_values
+from npu_mlir.simulator.codegen.sink import Entry, Event, Op, Sink, canonical
 from npu_mlir.simulator.codegen.source import SourceWriter
-from npu_mlir.simulator.codegen.timing_code import CalledTiming, Event, NoTiming
-from npu_mlir.simulator.debugger import Debugger
+from npu_mlir.simulator.codegen.steady_state import SteadyState
 from npu_mlir.simulator.errors import SimulationError
-from npu_mlir.simulator.program.blocks import BlockInfo, Blocks, blocks_within, constant_trips, pipes_of
+from npu_mlir.simulator.program.blocks import BlockInfo, Blocks, blocks_within, constant_trips
 from npu_mlir.simulator.program.periods import loop_periods
-from npu_mlir.simulator.timing.pipes import Clock
-
-Decode = Callable[[npu_isa.Instruction], Callable[..., None]]
 
 UNROLLED = 64
 """Entries that an unrolled loop may have."""
-
-
-@dataclass(frozen=True)
-class Mode:
-    """What a generated function does."""
-
-    values: bool
-    time: bool
-    checks: Hazards | None = None
-    observer: Observer | None = None
-    """Explains the time; there only with `time`."""
-    debugger: Debugger | None = None
-    """Asked before each instruction."""
-    inline: bool = False
-    """Compute time in place; not with an observer or a debugger."""
-    extrapolate: bool = False
-    """Skip what repeats, where time is all there is to do."""
-
-    @property
-    def only_time(self) -> bool:
-        """Whether time is all there is to do, and nobody watches."""
-        return self.inline and not (self.values or self.checks)
-
-    @property
-    def skips(self) -> bool:
-        """Whether iterations of loops may be skipped."""
-        if not self.extrapolate or self.values or self.checks or self.debugger:
-            return False
-        return self.inline or (self.observer is not None and self.observer.recording is None)
 
 
 @dataclass(frozen=True)
@@ -81,9 +46,12 @@ class Generated:
     source: str
 
 
-def generate(blocks: Blocks, clock: Clock, decode: Decode, mode: Mode) -> Generated:
-    """Make the function of a kernel; `clock` is where its pipes end up."""
-    generator = _Generator(blocks, clock, decode, mode)
+def generate(blocks: Blocks, sinks: Sequence[Sink], *, skip: bool = False) -> Generated:
+    """Make the function of a kernel with the code of all sinks, in their order at each entry.
+
+    With `skip`, iterations that only repeat what was seen are skipped, if all sinks can do without.
+    """
+    generator = _Generator(blocks, sinks, skip and all(sink.skips for sink in sinks))
     generator.kernel()
     source = "\n".join(generator.source.lines)
     names = generator.source.names
@@ -93,26 +61,47 @@ def generate(blocks: Blocks, clock: Clock, decode: Decode, mode: Mode) -> Genera
 
 
 class _Generator:
-    def __init__(self, blocks: Blocks, clock: Clock, decode: Decode, mode: Mode):
+    def __init__(self, blocks: Blocks, sinks: Sequence[Sink], skip: bool):
+        self.blocks = blocks
         self.op = kernel = blocks.kernel
-        self.decode = decode
-        self.mode = mode
+        self.sinks = sinks
+        self.addresses = any(sink.needs_addresses for sink in sinks)
+        self.in_place = all(sink.in_place for sink in sinks)
         self.source = SourceWriter()
         self.source.names["over_budget"] = over_budget
         self.line = self.source.line
-        self.scalars = ScalarCode(self.source, timing_values(kernel) if mode.only_time else None)
-        self.timing = NoTiming()
-        if mode.time and mode.inline:
-            self.timing = InlinedTiming(self.source, clock, blocks)
-        elif mode.time:
-            self.timing = CalledTiming(self.source, clock, mode.observer)
+        self.scalars = ScalarCode(self.source, None if self.addresses else timing_values(kernel))
         self.issue = blocks.target.latencies["issue"]
-        self.infos, self.costs = blocks.infos, blocks.costs
+        self.infos = blocks.infos
         self.numbers = {block: i for i, block in enumerate(self.infos)}
         self.executions = ["1"] * len(self.infos)
         """Of each block, an expression at the end of the function."""
-        self.periods = loop_periods(kernel) if mode.skips else {}
+        self.periods = loop_periods(kernel) if skip else {}
         """Of loops whose iterations may be skipped."""
+
+    # ---- the sinks
+
+    def settle(self) -> None:
+        for sink in self.sinks:
+            sink.settle()
+
+    def scalar(self) -> None:
+        """The scalar unit takes the issue cycles for something."""
+        for sink in self.sinks:
+            sink.scalar(self.issue)
+
+    def now(self) -> str:
+        """An expression for the time of the scalar unit."""
+        return next((text for sink in self.sinks if (text := sink.now()) is not None), "0")
+
+    def entry(self, op: Op) -> Entry[Op]:
+        """What sinks are told of an entry."""
+        if not self.addresses:
+            return Entry(op, self.now)
+        values = self.scalars.values
+        bases = [self.scalars.base(op, v) for v in op.operands]
+        slots = [values[base] for base in bases if base is not None]
+        return Entry(op, self.now, [values[v] for v in op.operands], bases, slots)
 
     # ---- structure
 
@@ -123,19 +112,21 @@ class _Generator:
         self.line("S = steps = 0")
         self.line(f"{', '.join(arguments)}, = arguments")
         position = len(self.source.lines)
-        self.timing.begin()
+        for sink in self.sinks:
+            sink.begin(self.source, self.blocks)
         self.block(body)
         counters = [f"n{i}" for i, text in enumerate(self.executions) if text == f"n{i}"]
         if counters:
             self.source.insert(position, " = ".join(counters) + " = 0")
-        self.timing.end()
+        for sink in self.sinks:
+            sink.end()
         self.line(f"return S, [{', '.join(self.executions)}]")
 
     def block(self, block: Block) -> None:
         """The code of a block, settled."""
         for op in block.ops:
             self.operation(op)
-        self.timing.settle()
+        self.settle()
 
     def counter(self, block: Block) -> str:
         """The variable that counts the executions of a block."""
@@ -148,26 +139,28 @@ class _Generator:
             case tile.ReturnOp() | scf.YieldOp():
                 pass
             case npu_isa.Instruction():
-                self.instruction(op)
+                entry = self.entry(op)
+                for sink in self.sinks:
+                    sink.instruction(entry)
             case npu_isa.SetFlagOp():
-                event = self.flag(op)
-                self.timing.set_flag(op, event)
+                entry, event = self.entry(op), self.event(op)
+                for sink in self.sinks:
+                    sink.set_flag(entry, event)
             case npu_isa.WaitFlagOp():
-                event = self.flag(op)
-                self.timing.wait_flag(op, event)
+                entry, event = self.entry(op), self.event(op)
+                for sink in self.sinks:
+                    sink.wait_flag(entry, event)
             case npu_isa.BarrierOp():
-                self.pause(op)
-                self.timing.scalar(self.issue)
-                if self.mode.checks is not None:
-                    self.line(f"{self.source.bind('c', self.mode.checks.barrier)}()")
-                self.timing.barrier(op)
+                entry = self.entry(op)
+                for sink in self.sinks:
+                    sink.barrier(entry)
             case scf.ForOp():
                 self.loop(op)
             case scf.IfOp():
                 self.conditional(op)
             case _:
                 if self.scalars.emit(op):
-                    self.timing.scalar(self.issue)
+                    self.scalar()
 
     # ---- loops
 
@@ -176,7 +169,7 @@ class _Generator:
         if unrolled is not None:
             self.unroll(op, unrolled)
             return
-        self.timing.settle()
+        self.settle()
         values, body = self.scalars.values, op.body.block
         carried = {
             i: self.scalars.define(arg) for i, arg in enumerate(body.args[1:]) if self.scalars.needs(arg)
@@ -205,7 +198,7 @@ class _Generator:
         """An iteration; `carried` are the variables of the values that it hands on, by number."""
         size = len(self.source.lines)
         self.source.indent += 1
-        self.timing.scalar(self.issue)
+        self.scalar()
         self.block(body)
         if carried and body.last_op is not None:
             yielded = [self.scalars.values[body.last_op.operands[i]] for i in carried]
@@ -227,10 +220,12 @@ class _Generator:
         the blocks inside are executed, and what is carried."""
         _, *inside = (self.executions[self.numbers[block]] for block in blocks_within(op.body.block))
         counters = [*(text for text in inside if text.startswith("n")), *carried]
-        watcher = self.timing.repeats(self.periods[op], pipes_of(op.body.block))
+        parts = [part for sink in self.sinks if (part := sink.loop(op)) is not None]
+        watcher = SteadyState(self.periods[op], parts)
         repeats, x = self.source.bind("w", watcher), self.source.name("i")
         skip = [f"{name} += g[{i + 2}]" for i, name in enumerate(counters)]
-        state = f"({''.join(f'{name}, ' for name in self.timing.state())})"
+        times = [text for sink in self.sinks for text in sink.times()]
+        state = f"({''.join(f'{name}, ' for name in times)})"
         return [
             f"{repeats}.begin(len({trips}))",
             f"{x} = 0",
@@ -239,7 +234,7 @@ class _Generator:
             f"        g = {repeats}.look({x}, S, ({''.join(f'{name}, ' for name in counters)}), {state})",
             "        if g is not None:",
             f"            {'; '.join([f'{x} += g[0]', 'S += g[1]', *skip])}",
-            *(f"            {line}" for line in self.timing.shift("g[1]")),
+            *(f"            {line}" for sink in self.sinks for line in sink.shift("g[1]")),
             "            continue",
             f"    {index} = {trips}[{x}]",
             f"    {x} += 1",
@@ -247,7 +242,7 @@ class _Generator:
 
     def unrolled(self, op: scf.ForOp) -> range | None:
         """The values of the index of a loop that is worth unrolling."""
-        if not self.mode.only_time or op in self.periods:
+        if not self.in_place or op in self.periods:
             return None
         trips = constant_trips(op)
         if trips is None:
@@ -274,7 +269,7 @@ class _Generator:
         for index in trips:
             values[body.args[0]] = literal(index)
             values |= zip(body.args[1:], carried, strict=True)
-            self.timing.scalar(self.issue)
+            self.scalar()
             for inner in body.ops:
                 self.operation(inner)
             if body.last_op is not None:
@@ -282,8 +277,8 @@ class _Generator:
         values |= zip(op.results, carried, strict=True)
 
     def conditional(self, op: scf.IfOp) -> None:
-        self.timing.scalar(self.issue)
-        self.timing.settle()
+        self.scalar()
+        self.settle()
         values = self.scalars.values
         kept = [i for i, result in enumerate(op.results) if self.scalars.needs(result)]
         results = [self.source.name("v") for _ in kept]
@@ -300,44 +295,12 @@ class _Generator:
             self.source.indent -= 1
         values |= {op.results[i]: name for i, name in zip(kept, results, strict=True)}
 
-    # ---- entries
-
-    def instruction(self, op: npu_isa.Instruction) -> None:
-        self.pause(op)
-        operands, slots = [], []
-        if not self.mode.only_time:
-            operands = [self.scalars.values[v] for v in op.operands]
-            bases = [self.scalars.base(op, v) for v in op.operands]
-            slots = [self.scalars.values[base] for base in bases if base is not None]
-        self.timing.instruction(op, self.costs[op], slots)
-        if self.mode.checks is not None:
-            bases = [self.scalars.base(op, v) for v in op.operands]
-            check = self.source.bind("c", self.mode.checks.instruction(op, bases))
-            self.line(f"{check}({', '.join([*operands, *slots])})")
-        if self.mode.values:
-            self.line(f"{self.source.bind('x', self.decode(op))}({', '.join(operands)})")
-
-    def flag(self, op: npu_isa.SetFlagOp | npu_isa.WaitFlagOp) -> Event:
-        """What a set and a wait have in common; returns the event."""
-        self.pause(op)
+    def event(self, op: npu_isa.FlagInstruction) -> Event:
+        """The event of a flag."""
         first = op.event.value.data
         if op.index is None:
-            event = Event(first)
-        else:
-            event = canonical(first, *self.scalars.parts(op.index), op.slots.value.data)
-        if self.mode.checks is not None:
-            checks = self.mode.checks
-            check = checks.set_flag(op) if isinstance(op, npu_isa.SetFlagOp) else checks.wait_flag(op)
-            self.line(f"{self.source.bind('c', check)}({event})")
-        return event
-
-    def pause(self, op: Operation) -> None:
-        """Let the debugger look at what is about to be executed."""
-        if self.mode.debugger is not None:
-            stop = self.source.bind("b", self.mode.debugger.before(op))
-            self.line(
-                f"{stop}({', '.join([self.timing.now(), *(self.scalars.values[v] for v in op.operands)])})"
-            )
+            return Event(first)
+        return canonical(first, *self.scalars.parts(op.index), op.slots.value.data)
 
 
 def over_budget(budget: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 
@@ -32,3 +33,7 @@ class SourceWriter:
         name = self.name(prefix)
         self.names[name] = value
         return name
+
+    def call(self, prefix: str, function: Callable[..., Any], *arguments: str) -> None:
+        """Add a call of a function on these expressions."""
+        self.line(f"{self.bind(prefix, function)}({', '.join(arguments)})")

@@ -23,8 +23,11 @@ from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.npu_isa import accumulator_type, use_core
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.npu_isa.functions import compute_type
+from npu_mlir.simulator.codegen.sink import Entry, Sink
+from npu_mlir.simulator.codegen.source import SourceWriter
 from npu_mlir.simulator.execution.vector_values import VECTOR_INSTRUCTIONS, vector
 from npu_mlir.simulator.execution.view_cache import Run, Thunk, cached
+from npu_mlir.simulator.program.blocks import Blocks
 from npu_mlir.simulator.program.gm_box import box_of
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.dtypes import numpy_dtype
@@ -260,3 +263,21 @@ def _product(core: Core, l0: L0, op: npu_isa.MmadOp) -> Run:
             np.add(total, product, out=total, casting="unsafe")
 
     return run
+
+
+# ---- the sink --------------------------------------------------------------------------------------------------------
+
+
+class Values(Sink):
+    """Computes what the instructions of a kernel do with data: a call each, of what `decode` makes of it."""
+
+    needs_addresses = True
+
+    def __init__(self, decode: Callable[[npu_isa.Instruction], Run]):
+        self.decode = decode
+
+    def begin(self, code: SourceWriter, blocks: Blocks) -> None:
+        self.code = code
+
+    def instruction(self, entry: Entry[npu_isa.Instruction]) -> None:
+        self.code.call("x", self.decode(entry.op), *entry.operands)

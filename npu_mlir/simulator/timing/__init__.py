@@ -1,1 +1,1 @@
-"""When things happen: the pipes as max-plus recurrences, and loops in a steady state."""
+"""When things happen: the pipes as max-plus recurrences, called or written out in the generated code."""

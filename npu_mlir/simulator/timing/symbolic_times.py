@@ -19,7 +19,7 @@ class Time:
     name: str
     offset: int = 0
     leads: tuple[tuple[int, int], ...] = ()
-    """`(lead, count)`: not before `lead` cycles after what the scalar time was at the start of what is in the works,
+    """`(lead, count)`: not before `lead` cycles after what the scalar time was at the start of what is in flight,
     and after what the first `count` checks of queues have made of it."""
     behind: tuple[tuple[Pipe, int, int], ...] = ()
     """`(pipe, entry, cycles)`: not before so many cycles after the entry starts."""

@@ -32,29 +32,27 @@ Does not handle: observers, which want to see each entry.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa import Pipe
+from npu_mlir.simulator.codegen.sink import Entry, Event, Sink
 from npu_mlir.simulator.codegen.source import SourceWriter
-from npu_mlir.simulator.codegen.timing_code import Event, NoTiming
 from npu_mlir.simulator.errors import wait_without_set
 from npu_mlir.simulator.program.blocks import Blocks
 from npu_mlir.simulator.timing.pipes import EXECUTING, Clock
 from npu_mlir.simulator.timing.symbolic_times import BoundCheck, Time, strongest
-from npu_mlir.targets.cost import Cost
 
 Pair = tuple[Pipe, Pipe]
 
 LONGEST = 128
-"""Entries in the works at once: what is known of them takes the longer to find out, the more there are."""
+"""Entries in flight at once: what is known of them takes the longer to find out, the more there are."""
 
 
 @dataclass
 class _PipeCode:
-    """A pipe: what its instructions have in common, and what is in the works between two points of control flow."""
+    """A pipe: what its instructions have in common, and what is in flight between two points of control flow."""
 
     name: Pipe
     number: int
@@ -63,7 +61,7 @@ class _PipeCode:
     latencies: set[int] = field(default_factory=set[int])
     starts: list[str] = field(default_factory=list[str])
     durations: list[int] = field(default_factory=list[int])
-    """Of the entries in the works: when they start, and for how long they keep the pipe."""
+    """Of the entries in flight: when they start, and for how long they keep the pipe."""
     times: dict[str, Time] = field(default_factory=dict[str, Time])
     """Those of `f`, `d` and `g` that have changed."""
 
@@ -92,13 +90,18 @@ class _Flags:
         return f"{self.name}[{event}]" if self.computed else f"{self.name}_{event}"
 
 
-class InlinedTiming(NoTiming):
+class InlinedTiming(Sink):
     """The recurrences as code."""
 
-    def __init__(self, source: SourceWriter, clock: Clock, blocks: Blocks):
-        target = blocks.target
-        self.source = source
+    skips = in_place = True
+
+    def __init__(self, clock: Clock):
         self.clock = clock
+
+    def begin(self, code: SourceWriter, blocks: Blocks) -> None:
+        target = blocks.target
+        self.source = code
+        self.costs = blocks.costs
         self.issue = target.latencies["issue"]
         self.flag = target.latencies["flag"]
         self.depth = target.queue_depth
@@ -118,9 +121,10 @@ class InlinedTiming(NoTiming):
         self.checked = 0
         """Of the checks, how many are in the code already."""
         self.opened: int | None = None
-        """The line at which the entries in the works begin."""
+        """The line at which the entries in flight begin."""
         self.events: dict[Event, str] = {}
         self.maxima: dict[str, str] = {}
+        self._start()
 
     def _declare(self, op: npu_isa.SetFlagOp | npu_isa.WaitFlagOp) -> None:
         for name in op.pipes:
@@ -135,7 +139,7 @@ class InlinedTiming(NoTiming):
 
     # ---- the function as a whole
 
-    def begin(self) -> None:
+    def _start(self) -> None:
         for pipe in self.pipes.values():
             self.source.line(f"{' = '.join(f'{letter}{pipe.number}' for letter in pipe.kept)} = 0")
             self.source.line(f"q{pipe.number} = [0] * {self.depth}")
@@ -152,7 +156,7 @@ class InlinedTiming(NoTiming):
             if "d" in pipe.kept:
                 self.source.line(f"{state}.done = d{pipe.number}")
 
-    def state(self) -> list[str]:
+    def times(self) -> list[str]:
         names: list[str] = []
         for pipe in self.pipes.values():
             names += [*(f"{letter}{pipe.number}" for letter in pipe.kept), f"*q{pipe.number}"]
@@ -175,7 +179,7 @@ class InlinedTiming(NoTiming):
     def _places(self, flags: _Flags) -> list[str]:
         return [flags.place(str(event)) for event in range(flags.size)]
 
-    # ---- what is in the works
+    # ---- what is in flight
 
     def scalar(self, cycles: int) -> None:
         self.offset += cycles
@@ -207,7 +211,7 @@ class InlinedTiming(NoTiming):
         self.maxima.clear()
 
     def _requeue(self, pipe: _PipeCode) -> None:
-        """Cut and extend the queue; the oldest entries were taken out before everything in the works."""
+        """Cut and extend the queue; the oldest entries were taken out before everything in flight."""
         count, queue = len(pipe.starts), f"q{pipe.number}"
         if not count:
             return
@@ -308,9 +312,9 @@ class InlinedTiming(NoTiming):
 
     # ---- entries
 
-    def instruction(self, op: npu_isa.Instruction, cost: Cost, slots: Sequence[str]) -> None:
+    def instruction(self, entry: Entry[npu_isa.Instruction]) -> None:
         self._limit()
-        pipe = self.pipes[op.PIPE]
+        cost, pipe = self.costs[entry.op], self.pipes[entry.op.PIPE]
         start = self._enter(pipe)
         if pipe.heads:
             start = self._latest(start, pipe.get("g")).later(cost.head)
@@ -320,8 +324,9 @@ class InlinedTiming(NoTiming):
             done = free.later(cost.latency)
             pipe.times["d"] = done if len(pipe.latencies) == 1 else self._latest(done, pipe.get("d"))
 
-    def set_flag(self, op: npu_isa.SetFlagOp, event: Event) -> None:
+    def set_flag(self, entry: Entry[npu_isa.SetFlagOp], event: Event) -> None:
         self._limit()
+        op = entry.op
         pipe = self.pipes[op.pipes[0]]
         start = self._latest(self._enter(pipe), pipe.get("f"))
         raised = self._leave(pipe, start, self.flag)
@@ -329,8 +334,9 @@ class InlinedTiming(NoTiming):
             raised = self._latest(raised, pipe.get("d"))
         self._overwrite(self.flags[op.pipes], event, raised)
 
-    def wait_flag(self, op: npu_isa.WaitFlagOp, event: Event) -> None:
+    def wait_flag(self, entry: Entry[npu_isa.WaitFlagOp], event: Event) -> None:
         self._limit()
+        op = entry.op
         pipe = self.pipes[op.pipes[1]]
         raised = self._consume(op, event)
         arrival = self._enter(pipe)
@@ -341,7 +347,8 @@ class InlinedTiming(NoTiming):
         self._leave(pipe, self._latest(ready, pipe.get("f")), self.flag)
         pipe.times["g"] = self._latest(ready.later(self.flag), pipe.get("g"))
 
-    def barrier(self, op: npu_isa.BarrierOp) -> None:
+    def barrier(self, entry: Entry[npu_isa.BarrierOp]) -> None:
+        self.scalar(self.issue)
         self.settle()
         ends = [
             f"{letter}{pipe.number}" for pipe in self.pipes.values() for letter in pipe.kept if letter != "g"
@@ -390,13 +397,6 @@ class InlinedTiming(NoTiming):
         for event, raised in flags.known.items():
             self.source.line(f"{flags.place(self._id(event))} = {'-1' if raised is None else raised}")
         flags.known.clear()
-
-
-def canonical(first: int, base: str, offset: int, slots: int) -> Event:
-    """An event, so that those with equal ids on account of their form are equal."""
-    if not base or slots == 1:
-        return Event(first + offset % slots)
-    return Event(first, base, offset % slots, slots)
 
 
 def _differ(a: Event, b: Event) -> bool:

@@ -1,15 +1,17 @@
 """Skip the iterations of a loop that repeat what was seen, exactly.
 
-At the iterations where a loop is about to do the same again (see `periods.py`), the times of all pipes and flags
-relative to the scalar unit are looked up among the earlier ones. If they are there, everything from then on is a
+At the iterations where a loop is about to do the same again (see `loop_periods`), the state of all sinks, times
+relative to the scalar unit, is looked up among the earlier ones. If it is there, everything from then on is a
 repetition: the loop goes round from that state to this one as often as it fits, and only the rest is executed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from npu_mlir.simulator.codegen.sink import Repeats
 
 FEWEST = 8
 """Periods that a loop has to have for a look to pay."""
@@ -28,14 +30,15 @@ class Seen:
     iteration: int
     now: int
     counters: tuple[int, ...]
-    memory: Any
+    memories: list[Any]
 
 
 class SteadyState:
-    """Watches one loop of a kernel. What is not in the variables of the generated code is repeated by a subclass."""
+    """Watches one loop of a kernel. What is not in the variables of the generated code is repeated by `parts`."""
 
-    def __init__(self, period: int):
+    def __init__(self, period: int, parts: Sequence[Repeats] = ()):
         self.period = period
+        self.parts = parts
         self.next = -1
         """The iteration to look at next; -1 for none."""
         self.trips = 0
@@ -56,10 +59,13 @@ class SteadyState:
 
         `times` are those of the generated code that later entries can depend on, -1 for a flag that is not pending.
         """
-        state = self.state(now, times)
+        # What is past is as good as now.
+        relative = [time - now if time > now else 0 if time >= 0 else -1 for time in times]
+        state = (*relative, *(part.state(now) for part in self.parts))
         before = self.seen.get(state)
         if before is None:
-            self.seen[state] = Seen(iteration, now, counters, self.remember())
+            memories = [part.remember() for part in self.parts]
+            self.seen[state] = Seen(iteration, now, counters, memories)
             self.next = iteration + self.period
             if len(self.seen) > MOST_STATES or self.next >= self.trips:
                 self.next = -1
@@ -71,16 +77,7 @@ class SteadyState:
         times_more = (self.trips - iteration) // length
         if not times_more:
             return None
-        self.repeat(times_more, cycles, before.memory)
+        for part, memory in zip(self.parts, before.memories, strict=True):
+            part.repeat(times_more, cycles, memory)
         growth = [times_more * (c - o) for c, o in zip(counters, before.counters, strict=True)]
         return (times_more * length, times_more * cycles, *growth)
-
-    def state(self, now: int, times: tuple[int, ...]) -> Hashable:
-        """All that later entries can depend on, relative to now; what is past is as good as now."""
-        return tuple([time - now if time > now else 0 if time >= 0 else -1 for time in times])
-
-    def remember(self) -> Any:
-        """What `repeat` needs of a state that may be met again."""
-
-    def repeat(self, times: int, cycles: int, memory: Any) -> None:
-        """Do so many times more what has been done in `cycles` since `memory`."""

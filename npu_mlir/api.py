@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from npu_mlir.dialects.context import make_context
+from npu_mlir.frontends import frontend_of, is_module_file
 from npu_mlir.ir.verification import verify
 from npu_mlir.pass_infra.pipeline_parser import PassNest
 from npu_mlir.pipeline import PRECISIONS, phase_pipelines
@@ -27,7 +28,6 @@ from npu_mlir.targets.module_target import named_target, set_target
 from npu_mlir.targets.target import DEFAULT_TARGET
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
     from xdsl.passes import ModulePass
 
     from npu_mlir.pass_infra.pass_manager import PassInstrument
@@ -187,7 +187,7 @@ class ModelSource:
 
 
 def compile(
-    model: str | Path | ModelProto,
+    model: object,
     *,
     target: str | None = None,
     emit: str = "isa",
@@ -196,7 +196,7 @@ def compile(
     shapes: Mapping[str, Sequence[int]] | None = None,
     instruments: Sequence[PassInstrument] = (),
 ) -> Program:
-    """Compile a model: an `.onnx` file or its `ModelProto`, or a `.mlir` file of any level.
+    """Compile a model: an `.onnx` file or its `ModelProto`, what else a frontend reads, or a `.mlir` file of any level.
 
     `dims` gives sizes to named dynamic dimensions, `shapes` whole shapes to inputs. `target` is the name of a
     machine or a TOML file; a `.mlir` file that names its target keeps it.
@@ -206,7 +206,7 @@ def compile(
 
 
 def read(
-    model: str | Path | ModelProto,
+    model: object,
     *,
     target: str | None = None,
     precision: str = "f32",
@@ -215,15 +215,13 @@ def read(
 ) -> ModelSource:
     """The program of a model, before any pass; see `compile`."""
     _check_choice("precision", precision, PRECISIONS)
-    if isinstance(model, (str, Path)) and (str(model).endswith(".mlir") or str(model) == "-"):
+    if isinstance(model, str | Path) and is_module_file(str(model)):
         program = load(model, target=target)
         return ModelSource(program, program.level)
 
-    from npu_mlir.frontends.onnx import import_model
-
     ctx = make_context()
     machine = check_target(target or DEFAULT_TARGET)
-    module = import_model(model, dims=dict(dims or {}), shapes=dict(shapes or {}))
+    module = frontend_of(model).load(model, dict(dims or {}), dict(shapes or {}))
     set_target(module, machine)
     if precision != "f32":
         module.attributes["npu.precision"] = StringAttr(precision)

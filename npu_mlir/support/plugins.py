@@ -1,4 +1,4 @@
-"""Passes, dialects, meanings, costs and targets from outside.
+"""Passes, dialects, meanings, costs, targets and frontends from outside.
 
 A single file, for work in progress:
 
@@ -14,7 +14,8 @@ An installed package, through an entry point of the group `npu_mlir.plugins`:
     my_package = "my_package:PLUGIN"
 
     PLUGIN = Plugin(passes={"my-pass": "my_package.my_pass:MyPass"}, dialects={"my": "my_package.my:My"},
-                    meanings={"my": "my_package.meanings"}, targets={"my-npu": "my_package/my_npu.toml"})
+                    meanings={"my": "my_package.meanings"}, targets={"my-npu": "my_package/my_npu.toml"},
+                    frontends={".mine": "my_package.frontend:MINE"})
 
 Installed plugins are looked for only when a name is not ours: finding entry points takes longer than the start of a
 tool.
@@ -53,6 +54,10 @@ class Plugin:
     """`{"dialect": "module"}`: a module that registers what the ops do, and what they cost."""
     targets: Mapping[str, str | Path] = field(default_factory=dict[str, "str | Path"])
     """`{"name": "file.toml"}`"""
+    frontends: Mapping[str, str] = field(default_factory=dict[str, str])
+    """`{".suffix": "module:FRONTEND"}`, or with `"module.Class"` of models that are objects in place of a suffix"""
+    references: Mapping[str, str] = field(default_factory=dict[str, str])
+    """`{"name": "module:Class"}`: what `--compare` takes"""
 
 
 def add_plugin(plugin: Plugin) -> None:
@@ -61,6 +66,8 @@ def add_plugin(plugin: Plugin) -> None:
     add_names("dialect", plugin.dialects)
     add_names("meaning", plugin.meanings)
     add_names("target", {name: str(path) for name, path in plugin.targets.items()})
+    add_names("frontend", plugin.frontends)
+    add_names("reference", plugin.references)
 
 
 @cache

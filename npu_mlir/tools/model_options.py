@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from npu_mlir.frontends import is_module_file
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.tools.common import ArgumentParser
 from npu_mlir.tools.pass_flags import PassFlags, passes_of
@@ -41,10 +42,10 @@ def read_model(args: argparse.Namespace, file: str) -> ModelSource:
     """The program in a file, before any pass."""
     from npu_mlir import api
 
-    if file.endswith(".mlir") or file == "-":
+    if is_module_file(file):
         for option in ("dim", "shape", "precision"):
             if getattr(args, option):
-                raise UserError(f"--{option} is for an .onnx file; in '{file}' it is decided already")
+                raise UserError(f"--{option} is for a model; in '{file}' it is decided already")
     return api.read(
         file,
         target=args.target,

@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _make_parser() -> ArgumentParser:
     parser = ArgumentParser("npu-compile", "Compile a model to NPU instructions or to a level before them.")
     add = parser.add_argument
-    add("model", help="an .onnx file, or a .mlir file of an earlier level")
+    add("model", help="a model (.onnx), or a .mlir file of an earlier level")
     add(
         "-o",
         dest="output",

@@ -16,6 +16,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npu_mlir.frontends import check_reference, is_module_file, reference_for
 from npu_mlir.support.diagnostics import UserError, closest
 from npu_mlir.tools.common import ArgumentParser, run_tool
 from npu_mlir.tools.model_options import add_model_options, compile_model, name_and_value, read_model
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from npu_mlir.api import Program
+    from npu_mlir.frontends.frontend import Reference
     from npu_mlir.support.tolerance import Tolerance
     from npu_mlir.validation.comparison import Comparison
     from npu_mlir.validation.intermediates import Intermediates
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
 
 LevelTexts = dict[str, str]
 """The text of a module at each level, with locations."""
-
-REFERENCES = ("onnxruntime", "none")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -111,7 +111,7 @@ def _inside(
     from npu_mlir.validation.intermediates import compare_all
     from npu_mlir.report.views.tables import print_checks
 
-    checks = compare_all(inside.results, args.reference or args.file, inputs, _tolerance(args, program))
+    checks = compare_all(inside.results, _reference(args), inputs, _tolerance(args, program))
     print_checks(checks)
     return all(check.comparison.agrees for check in checks)
 
@@ -138,9 +138,9 @@ def _simulate(
 
 
 def _make_parser() -> ArgumentParser:
-    parser = ArgumentParser("npu-run", "Run an .onnx model or a .mlir module of any level.")
+    parser = ArgumentParser("npu-run", "Run a model or a .mlir module of any level.")
     add = parser.add_argument
-    add("file", nargs="?", help="an .onnx file, which is compiled first, or a .mlir file of any level")
+    add("file", nargs="?", help="a model (.onnx), which is compiled first, or a .mlir file of any level")
     add(
         "--input",
         action="append",
@@ -149,14 +149,14 @@ def _make_parser() -> ArgumentParser:
         help="an input, or FILE.npz with several",
     )
     add("--seed", type=int, default=0, metavar="N", help="for the inputs that are not given (default: 0)")
-    add("--compare", default="none", metavar="REFERENCE", help="onnxruntime or none (default)")
-    add("--reference", metavar="MODEL.onnx", help="the model that a .mlir file is compared with")
+    add("--compare", default="none", metavar="REFERENCE", help="onnxruntime, one of a plugin, or none (default)")
+    add("--reference", metavar="MODEL", help="the model that a .mlir file is compared with")
     add("--rtol", type=float, metavar="X", help="relative tolerance (default: 1e-3, with f16 2e-2)")
     add("--atol", type=float, metavar="X", help="absolute tolerance (default: 1e-5, with f16 2e-2)")
     add(
         "--emit",
         metavar="LEVEL",
-        help="the level to compile to and run (default: isa for an .onnx file, that of a .mlir file itself)",
+        help="the level to compile to and run (default: isa for a model, that of a .mlir file itself)",
     )
     add(
         "--compare-all",
@@ -205,21 +205,24 @@ def _check_arguments(args: argparse.Namespace, flags: PassFlags) -> None:
     if args.file is None:
         raise UserError("no file to run")
     _check_timing_only(args)
-    if args.compare not in REFERENCES:
-        raise UserError(
-            f"--compare: expected one of {', '.join(REFERENCES)}{closest(args.compare, REFERENCES)}"
-        )
-    if args.compare_all and args.file.endswith(".mlir") and args.reference is None:
-        raise UserError("--compare-all needs --reference MODEL.onnx when a .mlir file is run")
-    if args.compare != "none" and args.file.endswith(".mlir") and args.reference is None:
-        raise UserError("--compare needs --reference MODEL.onnx when a .mlir file is run")
-    if args.reference is not None and args.compare == "none" and not args.compare_all:
-        raise UserError(
-            "--reference is what --compare onnxruntime or --compare-all compares with: add one of them"
-        )
+    _check_comparison(args)
     _check_paths(args)
     if args.output_dir and Path(args.output_dir).exists() and not Path(args.output_dir).is_dir():
         raise UserError(f"cannot write to '{args.output_dir}': it is not a directory")
+
+
+def _check_comparison(args: argparse.Namespace) -> None:
+    """A comparison needs a reference, and a model for it to run."""
+    if args.compare != "none":
+        check_reference(args.compare, "--compare")
+    asked = {"--compare-all": args.compare_all, "--compare": args.compare != "none"}
+    for option, given in asked.items():
+        if given and args.reference is None and is_module_file(args.file):
+            raise UserError(f"{option} needs --reference MODEL.onnx when a .mlir file is run")
+    if args.reference is not None and not any(asked.values()):
+        raise UserError(
+            "--reference is what --compare onnxruntime or --compare-all compares with: add one of them"
+        )
 
 
 def _check_paths(args: argparse.Namespace) -> None:
@@ -313,14 +316,19 @@ def _compare(
     if args.compare == "none":
         return []
 
-    from npu_mlir.validation.comparison import compare, run_onnxruntime
+    from npu_mlir.validation.comparison import compare
 
     tolerance = _tolerance(args, program)
-    expected = run_onnxruntime(args.reference or args.file, inputs)
+    expected = _reference(args).outputs(inputs)
     for name in outputs:
         if name not in expected:
             raise UserError(f"the reference has no output '{name}'{closest(name, expected)}")
     return [compare(name, value, expected[name], tolerance) for name, value in outputs.items()]
+
+
+def _reference(args: argparse.Namespace) -> Reference:
+    """What is asked for, or what the frontend of the model names."""
+    return reference_for(args.reference or args.file, None if args.compare == "none" else args.compare)
 
 
 def _tolerance(args: argparse.Namespace, program: Program) -> Tolerance:

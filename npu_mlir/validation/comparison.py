@@ -1,13 +1,11 @@
-"""Compare outputs with those of a reference, and the reference onnxruntime itself."""
+"""How far outputs are from those of a reference."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.tolerance import Tolerance
 
 
@@ -40,22 +38,3 @@ def compare(name: str, found: np.ndarray, expected: np.ndarray, tolerance: Toler
         error = np.where(np.isnan(error), np.inf, error)
         limit = np.where(np.isfinite(b), tolerance.atol + tolerance.rtol * np.abs(b), 1.0)
     return Comparison(name, float(error.max()), float((error / limit).max()))
-
-
-def run_onnxruntime(model: str | bytes, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The outputs of an ONNX model by name, computed by onnxruntime on one thread."""
-    try:
-        import onnxruntime as ort
-    except ImportError as error:
-        message = "--compare onnxruntime needs onnxruntime: pip install 'npu-mlir[compare]'"
-        raise UserError(message) from error
-    options: Any = ort.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    try:
-        session: Any = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        wanted = {entry.name for entry in session.get_inputs()}
-        values = session.run(None, {name: array for name, array in inputs.items() if name in wanted})
-    except Exception as error:
-        raise UserError(f"onnxruntime cannot run the model: {' '.join(str(error).split())}") from error
-    return {entry.name: np.asarray(value) for entry, value in zip(session.get_outputs(), values)}

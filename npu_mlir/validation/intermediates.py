@@ -1,4 +1,4 @@
-"""Values inside of a simulated model: written to files, and compared with those of the ONNX model.
+"""Values inside of a simulated model: written to files, and compared with those of a reference.
 
 What a launch leaves in memory is the value of some node of the model, in our layout: channels may be last, dims of one
 element gone. Which of the fused nodes it is, the values tell: a result agrees with the model if it agrees with the
@@ -15,15 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from npu_mlir.dialects.tile import LaunchOp
+from npu_mlir.frontends.frontend import Reference
 from npu_mlir.simulator.attribution.attribution import loc_of
 from npu_mlir.support.diagnostics import UserError, closest
 from npu_mlir.support.tolerance import Tolerance
-from npu_mlir.validation.comparison import Comparison, compare, run_onnxruntime
+from npu_mlir.validation.comparison import Comparison, compare
 
 
 @dataclass(frozen=True)
@@ -73,30 +73,15 @@ class IntermediateCheck:
 
 
 def compare_all(
-    results: Sequence[Result], model: str, inputs: dict[str, np.ndarray], tolerance: Tolerance
+    results: Sequence[Result],
+    reference: Reference,
+    inputs: Mapping[str, np.ndarray],
+    tolerance: Tolerance,
 ) -> list[IntermediateCheck]:
-    """Compare each result with the values that onnxruntime computes inside of the model."""
-    values = reference_values(model, inputs)
-    return [_check(result, values, tolerance) for result in results]
-
-
-def reference_values(model: str, inputs: dict[str, np.ndarray]) -> dict[str, list[np.ndarray]]:
-    """The values of every node of an ONNX model by its name, or that of its first output; and of the inputs."""
-    import onnx
-
-    proto: Any = onnx.load(model)
-    known = {output.name for output in proto.graph.output}
-    for node in proto.graph.node:
-        proto.graph.output.extend(
-            onnx.ValueInfoProto(name=name) for name in node.output if name and name not in known
-        )
-    found = run_onnxruntime(proto.SerializeToString(), inputs)
+    """Compare each result with the values that a reference computes inside of the model."""
     # What a layout or a cast makes of an input is a value of the input.
-    values: dict[str, list[np.ndarray]] = {f"input {name}": [array] for name, array in inputs.items()}
-    for node in proto.graph.node:
-        own = [found[name] for name in node.output if name in found]
-        values.setdefault(node.name or next(iter(node.output), ""), []).extend(own)
-    return values
+    values = {f"input {name}": [array] for name, array in inputs.items()} | reference.intermediates(inputs)
+    return [_check(result, values, tolerance) for result in results]
 
 
 def _check(result: Result, values: Mapping[str, list[np.ndarray]], tolerance: Tolerance) -> IntermediateCheck:

@@ -29,7 +29,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PAGES = ("tutorial", "add-a-pass", "add-an-op", "add-a-target", "upstream")
+PAGES = ("tutorial", "add-a-pass", "add-an-op", "add-a-target", "add-a-frontend", "upstream")
 WIDTH = 118
 
 _BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -5,6 +5,9 @@
 The result is one `func.func @main` on static tensors whose weights lie in the module's weight store.
 """
 
+from npu_mlir.frontends.frontend import Frontend
 from npu_mlir.frontends.onnx.importer import import_model
 
-__all__ = ["import_model"]
+ONNX = Frontend("ONNX", import_model, reference="onnxruntime")
+
+__all__ = ["ONNX", "import_model"]

@@ -1,0 +1,63 @@
+"""onnxruntime as the reference of ONNX models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import onnx
+
+from npu_mlir.frontends.onnx.load import load_model
+from npu_mlir.support.diagnostics import UserError
+
+
+class OnnxRuntime:
+    """An ONNX file, run node by node as it stands.
+
+    The optimisations of onnxruntime's graph are off: some of its fusions compute other values (DequantizeLinear and
+    MatMul, Transpose and MatMul). One thread, so that sums do not depend on the machine.
+    """
+
+    frontends: ClassVar[tuple[str, ...]] = ("ONNX",)
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+
+    def outputs(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The outputs of the model by name."""
+        return _run(self.model, inputs)
+
+    def intermediates(self, inputs: Mapping[str, np.ndarray]) -> dict[str, list[np.ndarray]]:
+        """The values of every node by its name, or that of its first output."""
+        proto = load_model(self.model)
+        known = {output.name for output in proto.graph.output}
+        for node in proto.graph.node:
+            proto.graph.output.extend(
+                onnx.ValueInfoProto(name=name) for name in node.output if name and name not in known
+            )
+        found = _run(proto.SerializeToString(), inputs)
+        values: dict[str, list[np.ndarray]] = {}
+        for node in proto.graph.node:
+            own = [found[name] for name in node.output if name in found]
+            values.setdefault(node.name or next(iter(node.output), ""), []).extend(own)
+        return values
+
+
+def _run(model: str | bytes, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    try:
+        import onnxruntime as ort
+    except ImportError as error:
+        message = "--compare onnxruntime needs onnxruntime: pip install 'npu-mlir[compare]'"
+        raise UserError(message) from error
+    options: Any = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    try:
+        session: Any = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        wanted = {entry.name for entry in session.get_inputs()}
+        values = session.run(None, {name: array for name, array in inputs.items() if name in wanted})
+    except Exception as error:
+        raise UserError(f"onnxruntime cannot run the model: {' '.join(str(error).split())}") from error
+    return {entry.name: np.asarray(value) for entry, value in zip(session.get_outputs(), values)}

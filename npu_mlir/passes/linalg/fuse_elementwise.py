@@ -12,17 +12,23 @@ goes into all its consumers, reductions included, since reading through another 
 Two matrix products never meet in one generic: a producer that reads one stays apart from a consumer that already does,
 so that each product keeps its own epilogue.
 
+The body of a producer that goes is not copied: the consumer's is put behind it, so a chain takes time in proportion
+to its length. A body stops growing at `max-ops` operations: tiling gives each of them a tile, whichever generic it is
+in, and what only reads one value of a kernel is in that kernel anyway.
+
 Does not handle: producers or consumers with several results, producers that permute dims (that copy is work
 which tiling places).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.context import Context
 from xdsl.dialects import tensor
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.linalg.ops import GenericOp, IndexOp, YieldOp
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
@@ -39,31 +45,71 @@ from npu_mlir.passes.linalg.structure import (
 )
 
 
+@dataclass(frozen=True)
 class FuseElementwise(ModulePass):
     """Fuse elementwise producers into their elementwise consumers."""
 
     name = "linalg-fuse-elementwise"
 
+    max_ops: int = 256
+    """Operations that a fused body may have."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for generic in [o for o in op.walk() if isinstance(o, GenericOp)]:
+        generics = [o for o in op.walk() if isinstance(o, GenericOp)]
+        fusion = _Fusion(self.max_ops)
+        for generic in generics:
             if generic.parent is not None:
-                _fuse_producers(generic)
+                fusion.fuse_producers(generic)
         erase_dead_ops(op)
 
 
-def _fuse_producers(op: Operation) -> None:
-    """Fuse what can be fused into `op`, until nothing can. Producers stand before it, so they are done already."""
-    while True:
-        consumer = take_apart(op)
-        if consumer is None:
-            return
-        for value in dict.fromkeys(consumer.inputs):
-            producer = _fusible(consumer, value)
-            if producer is not None:
-                op = _fuse(producer, consumer, value)
-                break
+class _Fusion:
+    """What is known about the generics of a module while they are fused."""
+
+    def __init__(self, max_ops: int):
+        self._max_ops = max_ops
+        self._sizes: dict[GenericOp, int] = {}
+        """Operations in the bodies of generics, without the terminators."""
+        self._fused: set[GenericOp] = set()
+        """Results of fusion: the operations in them know where they come from."""
+
+    def fuse_producers(self, op: GenericOp) -> None:
+        """Fuse what can be fused into `op`, until nothing can. Producers stand before it, so they are done already."""
+        while (consumer := take_apart(op)) is not None:
+            for value in dict.fromkeys(consumer.inputs):
+                producer = _fusible(consumer, value)
+                if producer is not None and self._size(producer.op) + self._size(op) <= self._max_ops:
+                    op = self._fuse(producer, consumer, value)
+                    break
+            else:
+                return
+
+    def _size(self, op: GenericOp) -> int:
+        if op not in self._sizes:
+            self._sizes[op] = sum(1 for _ in op.body.block.ops) - 1
+        return self._sizes[op]
+
+    def _fuse(self, producer: Generic, consumer: Generic, value: SSAValue) -> GenericOp:
+        """Put the producer in wherever the consumer reads it."""
+        size = self._size(producer.op) + self._size(consumer.op)
+        for op in (producer.op, consumer.op):
+            if op not in self._fused:
+                hand_down(op)
+        goes = all(use.operation is consumer.op for use in value.uses)
+        if goes and consumer.inputs.count(value) == 1:
+            _append(producer, consumer, consumer.inputs.index(value))
         else:
-            return
+            while value in consumer.inputs:
+                k = consumer.inputs.index(value)
+                _read(consumer, k, _inline(producer, consumer, consumer.maps[k]))
+        fused = replace(consumer, (), producer.op)
+        self._fused.add(fused)
+        self._sizes[fused] = size
+        if goes:
+            # At once, so that what it read has one use less.
+            producer.op.detach()
+            producer.op.erase()
+        return fused
 
 
 def _fusible(consumer: Generic, value: SSAValue) -> Generic | None:
@@ -104,22 +150,53 @@ def _reads_contraction(parts: Generic) -> bool:
     return any(isinstance(v.owner, Operation) and is_contraction(v.owner) for v in parts.inputs)
 
 
-def _fuse(producer: Generic, consumer: Generic, value: SSAValue) -> GenericOp:
-    """Inline the producer wherever the consumer reads it."""
-    hand_down(producer.op)
-    hand_down(consumer.op)
-    while value in consumer.inputs:
-        k = consumer.inputs.index(value)
-        arg = consumer.block.args[k]
-        arg.replace_all_uses_with(_inline(producer, consumer, consumer.maps[k]))
-        consumer.block.erase_arg(arg)
-        del consumer.inputs[k], consumer.maps[k]
-    fused = replace(consumer, (), producer.op)
-    if not value.uses:
-        # At once, so that what it read has one use less.
-        producer.op.detach()
-        producer.op.erase()
-    return fused
+def _read(consumer: Generic, k: int, value: SSAValue) -> None:
+    """Let the consumer's body read a value in place of its argument `k`, which goes."""
+    arg = consumer.block.args[k]
+    arg.replace_all_uses_with(value)
+    consumer.block.erase_arg(arg)
+    del consumer.inputs[k], consumer.maps[k]
+
+
+def _append(producer: Generic, consumer: Generic, k: int) -> None:
+    """Make one body of the producer's and, behind it, that of the consumer, which reads it as its input `k`."""
+    loops = consumer.maps[k]
+    block = producer.block
+    last = block.last_op
+    assert isinstance(last, YieldOp)
+    _read(consumer, k, last.operands[0])
+    block.erase_op(last)
+    identity = plain_dims(loops) == list(range(consumer.num_dims))
+    read = producer.maps if identity else [substitute(m, loops, consumer.num_dims) for m in producer.maps]
+    inputs, init = list(block.args[:-1]), block.args[-1]
+    *present, accumulator = consumer.block.args
+    arguments: dict[tuple[SSAValue, tuple[AffineExpr, ...]], BlockArgument] = {}
+    for i, arg in enumerate(present):
+        new = _moved(arg, block, i)
+        arguments.setdefault((consumer.inputs[i], tuple(consumer.maps[i])), new)
+    block.erase_arg(init)
+    for value, exprs, arg in zip(producer.inputs, read, inputs, strict=False):
+        known = arguments.setdefault((value, tuple(exprs)), arg) if arg.uses else None
+        if known is arg:
+            consumer.maps.insert(len(consumer.inputs), exprs)
+            consumer.inputs.append(value)
+            continue
+        if known is not None:
+            arg.replace_all_uses_with(known)
+        block.erase_arg(arg)
+    _moved(accumulator, block, len(block.args))
+    for op in list(consumer.block.ops):
+        op.detach()
+        block.add_op(op)
+    producer.op.body.detach_block(block)
+    consumer.block = block
+
+
+def _moved(arg: BlockArgument, block: Block, index: int) -> BlockArgument:
+    """An argument of another block in place of one."""
+    new = block.insert_arg(arg.type, index)
+    arg.replace_all_uses_with(new)
+    return new
 
 
 def _inline(producer: Generic, consumer: Generic, loops: list[AffineExpr]) -> SSAValue:

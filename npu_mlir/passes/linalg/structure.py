@@ -29,7 +29,8 @@ Exprs = list[AffineExpr]
 
 @dataclass
 class Generic:
-    """The parts of a `linalg.generic` on tensors with one result. The body block belongs to the op until `replace`."""
+    """The parts of a `linalg.generic` on tensors with one result. The body block belongs to the op until `replace`,
+    unless a pass puts another in its place."""
 
     op: GenericOp
     inputs: list[SSAValue]
@@ -62,7 +63,8 @@ def replace(parts: Generic, new_ops: Sequence[Operation] = (), *sources: Operati
     `sources` are further ops that the new one stands for, for its location.
     """
     old = parts.op
-    old.body.detach_block(parts.block)
+    if parts.block.parent is not None:
+        parts.block.parent.detach_block(parts.block)
     reductions = [d for d, is_reduction in enumerate(parts.reductions) if is_reduction]
     new = make_generic([*parts.inputs, parts.init], 1, parts.maps, parts.num_dims, reductions, parts.block)
     new.attributes.update(old.attributes)

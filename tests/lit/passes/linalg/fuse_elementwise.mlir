@@ -1,4 +1,5 @@
 // RUN: npu-opt %s --linalg-fuse-elementwise | filecheck %s
+// RUN: npu-opt %s --pass-pipeline="builtin.module(linalg-fuse-elementwise{max-ops=2})" | filecheck %s --check-prefix LIMIT
 
 #all = affine_map<(d0, d1) -> (d0, d1)>
 #column = affine_map<(d0, d1) -> (d1)>
@@ -73,4 +74,37 @@ func.func @broadcast(%x: tensor<8xf32>, %y: tensor<4x8xf32>, %acc: tensor<4xf32>
     linalg.yield %s : f32
   } -> tensor<4xf32>
   func.return %1 : tensor<4xf32>
+}
+
+// The body of the second has no place for a third operation; a broadcast takes none.
+// LIMIT-LABEL: func.func @limit
+// LIMIT:         %[[A:.*]] = linalg.generic {{.*}} ins(%x, %b : tensor<4x8xf32>, tensor<8xf32>)
+// LIMIT:           arith.addf
+// LIMIT-NEXT:      math.exp
+// LIMIT-NEXT:      linalg.yield
+// LIMIT:         linalg.generic {{.*}} ins(%[[A]] : tensor<4x8xf32>)
+// LIMIT:           math.sqrt
+// LIMIT-NOT:     linalg.generic
+func.func @limit(%x: tensor<4x8xf32>, %b: tensor<8xf32>) -> tensor<4x8xf32> {
+  %e = tensor.empty() : tensor<4x8xf32>
+  %0 = linalg.generic {indexing_maps = [#column, #all], iterator_types = ["parallel", "parallel"]} ins(%b : tensor<8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    linalg.yield %p : f32
+  } -> tensor<4x8xf32>
+  %1 = linalg.generic {indexing_maps = [#all, #all, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %0 : tensor<4x8xf32>, tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %s = arith.addf %p, %q : f32
+    linalg.yield %s : f32
+  } -> tensor<4x8xf32>
+  %2 = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel"]} ins(%1 : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %s = math.exp %p : f32
+    linalg.yield %s : f32
+  } -> tensor<4x8xf32>
+  %3 = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel"]} ins(%2 : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %s = math.sqrt %p : f32
+    linalg.yield %s : f32
+  } -> tensor<4x8xf32>
+  func.return %3 : tensor<4x8xf32>
 }

@@ -1,0 +1,154 @@
+"""How the compiler grows: CPU time on chains, transformers and ResNet-50, and the memory that it needs for weights.
+
+    python benchmarks/growth.py                                 the table of `make bench`
+    python benchmarks/growth.py chain 400 | equal 128 | unequal 32 | resnet50 f16 [--profile]   one of them
+
+Every compile runs in a process of its own, which first compiles a small model, so that start-up does not count, and
+then does a fixed piece of work in pure Python: what it takes says how fast the machine is at that time.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "examples"))
+
+CHAIN = ("Abs", "Neg", "Relu", "Sigmoid", "Tanh")
+
+
+def chain(length: int) -> ModelProto:
+    """`length` elementwise nodes, each of which reads the one before."""
+    nodes = [
+        helper.make_node(CHAIN[i % len(CHAIN)], [f"v{i}"], [f"v{i + 1}"], name=f"n{i}") for i in range(length)
+    ]
+    return _model(nodes, [4, 64], f"v{length}", [])
+
+
+def transformer(
+    layers: int, *, equal: bool = True, hidden: int = 64, length: int = 32, heads: int = 4
+) -> ModelProto:
+    """Layers as BERT has them, on a `length` x `hidden` tensor; unless `equal`, each has a width of its own."""
+    builder = _Layers(hidden, length, heads)
+    value = "v0"
+    for i in range(layers):
+        value = builder.layer(value, f"l{i}", 2 * hidden + (0 if equal else 8 * i))
+    return _model(builder.nodes, [length, hidden], value, builder.weights)
+
+
+class _Layers:
+    """Nodes and weights of transformer layers."""
+
+    def __init__(self, hidden: int, length: int, heads: int):
+        self.nodes: list[object] = []
+        self.weights: list[TensorProto] = []
+        self._hidden, self._length, self._heads = hidden, length, heads
+        self._random = np.random.default_rng(0)
+        side = hidden // heads
+        self._constant("to_heads", np.array([length, heads, side], np.int64))
+        self._constant("from_heads", np.array([length, hidden], np.int64))
+        self._constant("scale", np.array(side**-0.5, np.float32))
+
+    def layer(self, value: str, name: str, width: int) -> str:
+        """Attention and two products, each with its shortcut and norm; `width` is that between the products."""
+        hidden = self._hidden
+        query, key, values = (
+            self._heads_of(self._linear(value, f"{name}.{part}", hidden, hidden)) for part in "qkv"
+        )
+        keys = self._node("Transpose", [key], perm=[0, 2, 1])
+        scores = self._node("Mul", [self._node("MatMul", [query, keys]), "scale"])
+        mixed = self._node("MatMul", [self._node("Softmax", [scores], axis=-1), values])
+        joined = self._node("Reshape", [self._node("Transpose", [mixed], perm=[1, 0, 2]), "from_heads"])
+        attended = self._norm(
+            self._node("Add", [self._linear(joined, f"{name}.out", hidden, hidden), value]), f"{name}.norm1"
+        )
+        wide = self._node("Relu", [self._linear(attended, f"{name}.up", hidden, width)])
+        return self._norm(
+            self._node("Add", [self._linear(wide, f"{name}.down", width, hidden), attended]), f"{name}.norm2"
+        )
+
+    def _heads_of(self, value: str) -> str:
+        return self._node("Transpose", [self._node("Reshape", [value, "to_heads"])], perm=[1, 0, 2])
+
+    def _linear(self, value: str, name: str, rows: int, columns: int) -> str:
+        weight = self._random.standard_normal((rows, columns), np.float32) * rows**-0.5
+        product = self._node("MatMul", [value, self._constant(f"{name}.w", weight)])
+        return self._node("Add", [product, self._constant(f"{name}.b", np.full(columns, 0.5, np.float32))])
+
+    def _norm(self, value: str, name: str) -> str:
+        hidden = self._hidden
+        scale = self._constant(f"{name}.s", self._random.uniform(0.5, 1.5, hidden).astype(np.float32))
+        bias = self._constant(f"{name}.b", np.linspace(-1, 1, hidden, dtype=np.float32))
+        return self._node("LayerNormalization", [value, scale, bias], axis=-1)
+
+    def _node(self, kind: str, inputs: list[str], **attributes: object) -> str:
+        result = f"t{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [result], name=result, **attributes))
+        return result
+
+    def _constant(self, name: str, value: np.ndarray) -> str:
+        self.weights.append(numpy_helper.from_array(value, name))
+        return name
+
+
+def _model(nodes: list[object], shape: list[int], output: str, weights: list[TensorProto]) -> ModelProto:
+    described = [helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n in ("v0", output)]
+    graph = helper.make_graph(nodes, "growth", described[:1], described[1:], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def fixed_work() -> None:
+    """What the figures are compared with: objects made, kept in dicts and lists, and found again."""
+    found: dict[tuple[int, str], list[int]] = {}
+    for i in range(400_000):
+        found.setdefault((i % 5000, str(i % 7)), []).append(i)
+    assert len(found) == 35_000
+
+
+def cpu_of(work: Callable[[], object]) -> float:
+    """CPU seconds of this process."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def one(kind: str, argument: str, profile: bool = False) -> dict[str, float]:
+    """Compile one model in this process: CPU seconds, those of the fixed work beside, and how much memory it took."""
+    import npu_mlir
+
+    npu_mlir.compile(chain(6))
+    npu_mlir.compile(transformer(1))
+    precision = "f32"
+    if kind == "resnet50":
+        from fetch_model import fetch
+
+        model, precision = fetch("resnet50"), argument
+    else:
+        model = chain(int(argument)) if kind == "chain" else transformer(int(argument), equal=kind == "equal")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    work = cpu_of(fixed_work)
+    if profile:
+        import cProfile
+        import pstats
+
+        with cProfile.Profile() as profiler:
+            npu_mlir.compile(model, precision=precision)
+        for order in ("cumulative", "tottime"):
+            pstats.Stats(profiler).strip_dirs().sort_stats(order).print_stats(60)
+    seconds = cpu_of(lambda: npu_mlir.compile(model, precision=precision))
+    work = min(work, cpu_of(fixed_work))
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {"seconds": seconds, "work": work, "megabytes": (after - before) / 1024}
+
+
+if __name__ == "__main__":
+    arguments = [a for a in sys.argv[1:] if a != "--profile"]
+    print(json.dumps(one(*arguments, profile="--profile" in sys.argv)))

@@ -1,0 +1,81 @@
+"""Work grows with the number of nodes, not with its square. What is counted are calls of functions."""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+import numpy as np
+from onnx import ModelProto, TensorProto, helper
+
+import npu_mlir
+from npu_mlir.api import Program
+from npu_mlir.passes import load_pass
+from npu_mlir.passes.linalg.fuse_elementwise import FuseElementwise
+
+KINDS = ("Abs", "Neg", "Relu", "Sigmoid", "Tanh")
+
+
+def chain(length: int) -> ModelProto:
+    """Elementwise nodes, each of which reads the one before."""
+    kinds = [KINDS[i % len(KINDS)] for i in range(length)]
+    nodes = [helper.make_node(kind, [f"v{i}"], [f"v{i + 1}"]) for i, kind in enumerate(kinds)]
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [4, 64]) for n in ("v0", f"v{length}")]
+    graph = helper.make_graph(nodes, "chain", ends[:1], ends[1:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def calls(work: Callable[[], object]) -> int:
+    """How many functions are called."""
+    count = 0
+
+    def on_event(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(on_event)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def unfused(length: int) -> Program:
+    """A chain as `linalg-fuse-elementwise` sees it."""
+    program = npu_mlir.compile(chain(length), emit="graph")
+    for name in ("convert-graph-to-linalg", "linalg-expand-math"):
+        load_pass(name)().apply(program.ctx, program.module)
+    return program
+
+
+def test_fusing_a_chain_takes_time_in_proportion_to_its_length() -> None:
+    def work(length: int) -> int:
+        program = unfused(length)
+        return calls(lambda: FuseElementwise().apply(program.ctx, program.module))
+
+    # The first fills caches.
+    _, short, long = (work(length) for length in (50, 200, 400))
+    assert long < 2.2 * short
+
+
+def test_compiling_a_chain_takes_time_in_proportion_to_its_length() -> None:
+    def work(length: int) -> int:
+        return calls(lambda: npu_mlir.compile(chain(length)))
+
+    _, short, long = (work(length) for length in (10, 40, 80))
+    assert long < 2.2 * short
+
+
+def test_a_chain_of_400_nodes_computes_what_its_nodes_do() -> None:
+    x = np.random.default_rng(0).standard_normal((4, 64)).astype(np.float32)
+    expected = x.astype(np.float64)
+    for i in range(400):
+        expected = {
+            "Abs": np.abs,
+            "Neg": np.negative,
+            "Relu": lambda v: np.maximum(v, 0),
+            "Sigmoid": lambda v: 1 / (1 + np.exp(-v)),
+            "Tanh": np.tanh,
+        }[KINDS[i % len(KINDS)]](expected)
+    program = npu_mlir.compile(chain(400))
+    np.testing.assert_allclose(program.run({"v0": x})["v400"], expected, rtol=1e-4, atol=1e-6)

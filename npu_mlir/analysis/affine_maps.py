@@ -90,11 +90,15 @@ def dense_rows(exprs: Sequence[Linear]) -> list[Linear]:
     ]
 
 
+def plain_dims(exprs: Sequence[AffineExpr]) -> list[int] | None:
+    """The dims that expressions are, None when one is not a plain dim."""
+    dims = [expr.position for expr in exprs if isinstance(expr, AffineDimExpr)]
+    return dims if len(dims) == len(exprs) else None
+
+
 def projection(map_: AffineMap) -> list[int] | None:
-    """The dims that the results of the map are, None when a result is not a plain dim."""
-    if not all(isinstance(expr, AffineDimExpr) for expr in map_.results):
-        return None
-    return [expr.position for expr in map_.results if isinstance(expr, AffineDimExpr)]
+    """The dims that the results of a map are, None when one is not a plain dim."""
+    return plain_dims(map_.results)
 
 
 _PYTHON = {

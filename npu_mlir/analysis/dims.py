@@ -20,8 +20,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeAlias
+
+from xdsl.utils.disjoint_set import DisjointSet
 
 from npu_mlir.analysis.affine_maps import Linear
+
+Loop: TypeAlias = tuple[Hashable, int]
+"""A loop dim of an operation: (the operation's key, its number)."""
 
 
 class Kind(StrEnum):
@@ -73,16 +79,7 @@ def dim_classes(group: Sequence[LoopNestOp]) -> DimClasses | None:
     None when the group cannot be one loop nest: an internal value is read through a map that is not plain dims, dims
     of different extents meet, or two dims of one operation fall into one class.
     """
-    parent: dict[tuple[Hashable, int], tuple[Hashable, int]] = {}
-
-    def find(x: tuple[Hashable, int]) -> tuple[Hashable, int]:
-        root = x
-        while parent.setdefault(root, root) != root:
-            root = parent[root]
-        while parent[x] != root:
-            parent[x], x = root, parent[x]
-        return root
-
+    loops = DisjointSet([(op.key, dim) for op in group for dim in range(len(op.extents))])
     by_key = {op.key: op for op in group}
     for op in group:
         for operand, map_ in zip(op.operands, op.maps, strict=True):
@@ -93,16 +90,16 @@ def dim_classes(group: Sequence[LoopNestOp]) -> DimClasses | None:
                 consumed = expr.dim()
                 if consumed is None:
                     return None
-                parent[find((op.key, consumed))] = find((producer.key, produced))
-    return _number(group, find)
+                loops.union_left((producer.key, produced), (op.key, consumed))
+    return _number(group, loops)
 
 
-def _number(group: Sequence[LoopNestOp], find: object) -> DimClasses | None:
-    members: dict[object, list[tuple[LoopNestOp, int]]] = {}
+def _number(group: Sequence[LoopNestOp], loops: DisjointSet[Loop]) -> DimClasses | None:
+    members: dict[Loop, list[tuple[LoopNestOp, int]]] = {}
     order: list[LoopNestOp] = sorted(group, key=lambda op: not op.contraction)
     for op in order:
         for dim in range(len(op.extents)):
-            members.setdefault(find((op.key, dim)), []).append((op, dim))  # type: ignore[operator]
+            members.setdefault(loops.find((op.key, dim)), []).append((op, dim))
     result = DimClasses([])
     ids: dict[tuple[Hashable, int], int] = {}
     for number, dims in enumerate(members.values()):
@@ -122,42 +119,3 @@ def _kind(dims: Iterable[tuple[LoopNestOp, int]]) -> Kind:
     if not any(reduced):
         return Kind.PAR
     return Kind.RED if len(dims) == 1 else Kind.MIXED
-
-
-@dataclass(frozen=True)
-class Contraction:
-    """The roles of a contraction's loop dims. `swapped` exchanges its operands, so that the rows of the result come
-    before its columns."""
-
-    batch: tuple[int, ...]
-    m: tuple[int, ...]
-    n: tuple[int, ...]
-    k: tuple[int, ...]
-    swapped: bool
-
-
-def contraction_roles(op: LoopNestOp) -> Contraction | None:
-    """Match `result[batch, m, n] += a[batch, m, k] * b[batch, k, n]`; any group but k may be empty.
-
-    Either operand may be read through windows (a convolution). None when the maps are not those of a contraction: a
-    reduction dim that only one operand has, or a parallel dim that both have without private ones (depthwise).
-    """
-    a, b = ({d for expr in map_ for d in expr.dims()} for map_ in op.maps[:2])
-    reduced = {d for d, red in enumerate(op.reduction) if red}
-    parallel = [d for d in op.result if d not in reduced]
-    if not reduced or not reduced <= a & b or sorted([*parallel, *reduced]) != [*range(len(op.extents))]:
-        return None
-    batch = [d for d in parallel if d in a and d in b]
-    # A dim that neither operand has (of extent one, mostly) counts as a row.
-    rows, columns = [d for d in parallel if d not in b], [d for d in parallel if d in b and d not in a]
-    if not (rows or columns) or (batch and not (rows and columns)):
-        return None
-    swapped = _first(rows, parallel, op.extents) > _first(columns, parallel, op.extents)
-    if swapped:
-        rows, columns = columns, rows
-    return Contraction(tuple(batch), tuple(rows), tuple(columns), tuple(sorted(reduced)), swapped)
-
-
-def _first(dims: Sequence[int], result: Sequence[int], extents: Sequence[int]) -> int:
-    """Position in the result of the first of `dims` that is not of extent one, -1 when there is none."""
-    return next((result.index(d) for d in dims if extents[d] > 1), -1)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import affine, arith, scf
-from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
@@ -22,6 +21,8 @@ from xdsl.ir.affine import (
     AffineExpr,
     AffineSymExpr,
 )
+
+from npu_mlir.ir.loop_bounds import constant_index, constant_trips
 
 
 def loop_step(value: SSAValue, loop: scf.ForOp) -> int | None:
@@ -71,22 +72,9 @@ def changes(value: SSAValue, loop: scf.ForOp, modulus: int) -> bool:
         if not trips and isinstance(outer, scf.ForOp | scf.IfOp):
             return False
         # From its last iteration, a loop goes back by so much.
-        inner += step * ((trips or 1) - 1)
+        inner += step * (len(trips or range(1)) - 1)
         around = outer
     return not isinstance(around, scf.IfOp)
-
-
-def constant_trips(loop: scf.ForOp) -> int | None:
-    """How often a loop runs, None if its bounds are not constants."""
-    lower, upper, step = (constant_index(v) for v in (loop.lb, loop.ub, loop.step))
-    return None if lower is None or upper is None or step is None else len(range(lower, upper, step))
-
-
-def constant_index(value: SSAValue) -> int | None:
-    """The value of a constant, None for other values."""
-    if isinstance(value.owner, arith.ConstantOp) and isinstance(value.owner.value, IntegerAttr):
-        return value.owner.value.value.data
-    return None
 
 
 def _is_inside(block: Block | None, loop: scf.ForOp) -> bool:

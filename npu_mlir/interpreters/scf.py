@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from xdsl.dialects import scf
-from xdsl.ir import Operation
 
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, impl
-from npu_mlir.support.diagnostics import UserError
-
-
-def iterations(op: Operation, start: int, stop: int, step: int) -> range:
-    """The values of the index of a loop; a `UserError` for a step that leads nowhere."""
-    if step < 1:
-        raise UserError(f"the step of a loop has to be positive, not {step}", loc=op)
-    return range(start, stop, step)
+from npu_mlir.ir.loop_bounds import iterations
 
 
 @impl("scf.for")

@@ -28,7 +28,7 @@ FILES = [
     "unit/test_bound.py",
     "unit/test_bufferize.py",
     "unit/test_choose_schedule.py",
-    "unit/test_compute.py",
+    "unit/test_structured.py",
     "unit/test_dims.py",
     "unit/test_form_kernels.py",
     "unit/test_grouping.py",

@@ -41,6 +41,7 @@ MODULES = [
     "npu_mlir/analysis/grouping.py",
     "npu_mlir/analysis/memory.py",
     "npu_mlir/analysis/strides.py",
+    "npu_mlir/analysis/structured/*.py",
     "npu_mlir/analysis/sync*.py",
     "npu_mlir/analysis/tiling.py",
     "npu_mlir/analysis/vector_tiling.py",

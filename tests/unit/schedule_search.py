@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
-from npu_mlir.analysis.dims import Kind, contraction_roles
+from npu_mlir.analysis.dims import Kind
+from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.context import make_context
 from npu_mlir.ir.parsing import parse_module

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from npu_mlir.analysis.affine_maps import Linear
-from npu_mlir.analysis.dims import Contraction, Kind, LoopNestOp, contraction_roles, dim_classes
+from npu_mlir.analysis.dims import Kind, LoopNestOp, dim_classes
+from npu_mlir.analysis.structured.roles import Contraction, contraction_roles
 
 SIZES = {"b": 2, "h": 3, "w": 5, "m": 6, "n": 4, "k": 8, "s": 7, "o": 9, "x": 3, "y": 3}
 """Extents by the letter of a dim."""

@@ -7,12 +7,12 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.linalg import ops as linalg
 
+from npu_mlir.analysis.structured.bodies import is_multiply_add
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.context import make_context
 from npu_mlir.interpreters.framework import run_function
 from npu_mlir.ir.parsing import parse_module
 from npu_mlir.ir.verification import verify
-from npu_mlir.passes.tile.compute import is_multiply_add
 from npu_mlir.passes.tile.form_kernels import FormKernels
 from npu_mlir.passes.tile.init_accumulators import InitAccumulators
 

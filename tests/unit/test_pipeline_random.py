@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp, StringAttr, f32
 from xdsl.ir import Block
 
-from npu_mlir.analysis.dims import Kind, contraction_roles
+from npu_mlir.analysis.dims import Kind
+from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.context import make_context
 from npu_mlir.interpreters.framework import run_function

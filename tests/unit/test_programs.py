@@ -14,14 +14,15 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from npu_mlir.analysis.dims import Kind, contraction_roles
+from npu_mlir.analysis.dims import Kind
+from npu_mlir.analysis.structured.bodies import is_multiply_add
+from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.context import make_context
 from npu_mlir.ir.verification import verify
 from npu_mlir.passes.linalg.generics import Body, Builder, Map, tensor_type
 from npu_mlir.passes.tile.apply_schedule import apply_schedule
 from npu_mlir.passes.tile.choose_schedule import try_schedule
-from npu_mlir.passes.tile.compute import is_multiply_add
 from npu_mlir.passes.tile.form_kernels import FormKernels
 from npu_mlir.passes.tile.kernel import exact_classes, read_kernel
 from npu_mlir.support.diagnostics import UserError

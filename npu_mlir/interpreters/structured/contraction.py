@@ -13,12 +13,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Block, BlockArgument, SSAValue
 
+from npu_mlir.analysis.structured.bodies import multiply_add
+from npu_mlir.analysis.structured.roles import LoopRoles, loop_roles
 from npu_mlir.interpreters.registry import Results, Step
 from npu_mlir.interpreters.structured.iteration_space import IterationSpace
 from npu_mlir.interpreters.structured.views import make_view
@@ -26,79 +26,21 @@ from npu_mlir.interpreters.structured.views import make_view
 LARGEST_UNFOLDED = 1 << 25
 """Elements of an unfolded operand that are held at once."""
 
-_PRODUCTS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
-_EXTENSIONS = {"arith.extf", "arith.extsi", "arith.sitofp"}
-
 
 def match_contraction(space: IterationSpace) -> Step | None:
     """The operation as a matrix product, None when it is not one."""
-    operands = match_body(space.block, space.num_inputs)
-    if operands is None:
+    found = multiply_add(space.block)
+    if found is None or not found.is_one_instruction or len(space.block.args) != space.num_inputs + 1:
         return None
-    a, b = operands
-    if np.bool_ in (space.dtypes[a], space.dtypes[b]):
-        return None
-    classes = _classify(space, a, b)
-    if classes is None:
+    a, b = found.operands
+    in_a, in_b = ({d for expr in space.maps[i].results for d in expr.used_dims()} for i in (a, b))
+    classes = loop_roles(in_a, in_b, space.reduced, len(space.extents))
+    if classes is None or any(space.extents[d] > 1 for d in classes.m if d not in in_a):
         return None
     if classes.n and (not classes.m or _first_output_dim(space, classes) in classes.n):
         a, b = b, a
-        classes = LoopRoles(classes.batch, classes.n, classes.m, classes.k)
+        classes = classes.exchanged()
     return _make_step(space, a, b, classes)
-
-
-def match_body(block: Block, num_inputs: int) -> tuple[int, int] | None:
-    """The indices of the two inputs when the body yields `acc + ext(x) * ext(y)`, x and y different inputs."""
-    last = block.last_op
-    if last is None or len(last.operands) != 1 or len(block.args) != num_inputs + 1:
-        return None
-    add, acc = last.operands[0].owner, block.args[num_inputs]
-    if isinstance(add, Block) or add.name not in _PRODUCTS or acc not in add.operands:
-        return None
-    product = add.operands[1] if add.operands[0] is acc else add.operands[0]
-    mul = product.owner
-    if isinstance(mul, Block) or mul.name != _PRODUCTS[add.name]:
-        return None
-    x, y = (_extended_argument(v, block) for v in mul.operands)
-    if x is None or y is None or x == y or max(x, y) >= num_inputs:
-        return None
-    return x, y
-
-
-def _extended_argument(value: SSAValue, block: Block) -> int | None:
-    while not isinstance(value, BlockArgument):
-        if isinstance(value.owner, Block) or value.owner.name not in _EXTENSIONS:
-            return None
-        value = value.owner.operands[0]
-    return value.index if value.owner is block else None
-
-
-@dataclass(frozen=True)
-class LoopRoles:
-    """The loops of a contraction by role, each in loop order."""
-
-    batch: list[int]
-    m: list[int]
-    n: list[int]
-    k: list[int]
-
-
-def _classify(space: IterationSpace, a: int, b: int) -> LoopRoles | None:
-    in_a, in_b = ({d for expr in space.maps[i].results for d in expr.used_dims()} for i in (a, b))
-    classes = LoopRoles([], [], [], [])
-    for d in range(len(space.extents)):
-        role = (d in in_a, d in in_b, d in space.reduced)
-        target = {
-            (True, True, False): classes.batch,
-            (True, False, False): classes.m,
-            (False, True, False): classes.n,
-            (True, True, True): classes.k,
-            (False, False, False): classes.m if space.extents[d] == 1 else None,
-        }.get(role)
-        if target is None:
-            return None
-        target.append(d)
-    return classes
 
 
 def _first_output_dim(space: IterationSpace, classes: LoopRoles) -> int | None:
@@ -144,7 +86,7 @@ Product = Callable[[np.ndarray, np.ndarray], np.ndarray]
 def _product(extents: Sequence[int], classes: LoopRoles) -> Product:
     """The product of two views over the iteration space, an array over the iteration space."""
 
-    def size(dims: list[int]) -> int:
+    def size(dims: Sequence[int]) -> int:
         return math.prod(extents[d] for d in dims)
 
     if classes.batch and size(classes.k) <= 128 and size(classes.n) == 1:
@@ -154,7 +96,7 @@ def _product(extents: Sequence[int], classes: LoopRoles) -> Product:
     return _matmul(extents, classes)
 
 
-def _sum_of_products(extents: Sequence[int], dims: list[int]) -> Product:
+def _sum_of_products(extents: Sequence[int], dims: Sequence[int]) -> Product:
     points = list(itertools.product(*[range(extents[d]) for d in dims]))
 
     def at(array: np.ndarray, point: Sequence[int]) -> np.ndarray:

@@ -25,6 +25,7 @@ from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
+from npu_mlir.analysis.structured.nest import extents_of
 from npu_mlir.interpreters import sums
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, Step
@@ -87,7 +88,7 @@ def _space(
         op.body.block,
         maps,
         len(op.inputs),
-        loop_extents(maps, shapes, len(iterators)),
+        _extents(maps, shapes, len(iterators)),
         [d for d, kind in enumerate(iterators) if kind != IteratorType.PARALLEL],
         shapes,
         [numpy_dtype(operand.type) for operand in op.operands],
@@ -95,15 +96,8 @@ def _space(
     )
 
 
-def loop_extents(
-    maps: Sequence[AffineMap], shapes: Sequence[Sequence[int]], num_loops: int
-) -> tuple[int, ...]:
-    """The number of iterations of each loop: the size of an operand dim that the loop alone indexes."""
-    extents: list[int | None] = [None] * num_loops
-    for map_, shape in zip(maps, shapes, strict=True):
-        for expr, size in zip(map_.results, shape, strict=True):
-            if isinstance(expr, AffineDimExpr):
-                extents[expr.position] = size
+def _extents(maps: Sequence[AffineMap], shapes: Sequence[Sequence[int]], num_loops: int) -> tuple[int, ...]:
+    extents = extents_of(zip((map_.results for map_ in maps), shapes, strict=True), num_loops)
     if None in extents:
         raise UserError(f"no operand dimension gives the extent of loop d{extents.index(None)}")
     return tuple(n for n in extents if n is not None)

@@ -21,7 +21,6 @@ contraction that would lose all loops of an operand (it would no longer be seen 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 
 from xdsl.context import Context
 from xdsl.dialects import tensor
@@ -30,20 +29,19 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr
 from xdsl.passes import ModulePass
 
+from npu_mlir.analysis.affine_maps import plain_dims
+from npu_mlir.analysis.reshapes import Reshape, kept_dims, reassociation_groups
 from npu_mlir.passes.dce import erase_dead_ops
-from npu_mlir.passes.linalg.generics import Builder, Shape, shape_of
+from npu_mlir.passes.linalg.generics import Builder, shape_of
 from npu_mlir.passes.linalg.structure import (
     Generic,
     is_contraction,
     loop_extents,
-    plain_dims,
     remove_loops,
     replace,
     reshaped_init,
     take_apart,
 )
-
-Reshape = tensor.CollapseShapeOp | tensor.ExpandShapeOp
 
 
 class FoldUnitReshapes(ModulePass):
@@ -57,21 +55,6 @@ class FoldUnitReshapes(ModulePass):
         erase_dead_ops(op)
 
 
-def kept_dims(wide: Shape, groups: Sequence[Sequence[int]]) -> list[int] | None:
-    """The dim of the wide shape that each group stands for, None when a group has two larger than 1."""
-    kept: list[int] = []
-    for group in groups:
-        large = [d for d in group if wide[d] != 1]
-        if len(large) > 1:
-            return None
-        kept.append(large[0] if large else group[0])
-    return kept
-
-
-def _groups(op: Reshape) -> list[list[int]]:
-    return [[dim.value.data for dim in group.data] for group in op.reassociation.data]
-
-
 def _source(op: Reshape) -> SSAValue:
     return op.operands[0]
 
@@ -79,7 +62,7 @@ def _source(op: Reshape) -> SSAValue:
 def _fold_expansions(module: Operation) -> None:
     for op in list(module.walk()):
         if isinstance(op, tensor.ExpandShapeOp):
-            kept = kept_dims(shape_of(op.result), _groups(op))
+            kept = kept_dims(shape_of(op.result), reassociation_groups(op))
             if kept is not None:
                 for user in {use.operation for use in op.result.uses}:
                     _fold_expansion(op, kept, user)
@@ -143,7 +126,7 @@ def _hoist(collapse: tensor.CollapseShapeOp) -> list[tensor.CollapseShapeOp]:
     if isinstance(source.owner, tensor.ExpandShapeOp) and _source(source.owner).type == collapse.result.type:
         collapse.result.replace_all_uses_with(_source(source.owner))
         return []
-    kept = kept_dims(shape_of(source), _groups(collapse))
+    kept = kept_dims(shape_of(source), reassociation_groups(collapse))
     same = _same_collapses(source, collapse)
     if kept is None or same is None or not isinstance(source, OpResult):
         return []

@@ -32,13 +32,13 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
+from npu_mlir.analysis.affine_maps import plain_dims
 from npu_mlir.support.locations import hand_down
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.structure import (
     Generic,
     is_contraction,
     is_parallel,
-    plain_dims,
     replace,
     substitute,
     take_apart,

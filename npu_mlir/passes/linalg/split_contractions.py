@@ -40,8 +40,11 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 
-from npu_mlir.analysis.affine_maps import Linear, linear, linear_map
-from npu_mlir.analysis.dims import LoopNestOp, contraction_roles
+from npu_mlir.analysis.affine_maps import Linear, linear, linear_map, plain_dims
+from npu_mlir.analysis.dims import LoopNestOp
+from npu_mlir.analysis.structured.bodies import accumulated_product
+from npu_mlir.analysis.structured.nest import is_zero_start
+from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.support.locations import PROVENANCE, located
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.generics import Body, Builder, element_of, scalar_attr, shape_of
@@ -50,11 +53,9 @@ from npu_mlir.passes.linalg.structure import (
     Generic,
     is_parallel,
     loop_extents,
-    plain_dims,
     replace,
     take_apart,
 )
-from npu_mlir.passes.tile.compute import is_zero_start
 
 _WIDENING = (arith.ExtFOp, arith.ExtSIOp, arith.ExtUIOp)
 
@@ -131,15 +132,10 @@ def _add_init(result: SSAValue, init: SSAValue) -> None:
 
 def _product(parts: Generic) -> Operation | None:
     """The product that the body adds to what it has so far, None if it does anything else."""
-    total = cast("YieldOp", parts.block.last_op).operands[0].owner
-    accumulator = parts.block.args[-1]
-    if not isinstance(total, arith.AddfOp | arith.AddiOp) or accumulator.uses.get_length() != 1:
+    found = accumulated_product(parts.block)
+    if found is None or any(v.uses.get_length() != 1 for v in (parts.block.args[-1], found[0].results[0])):
         return None
-    others = [value for value in total.operands if value is not accumulator]
-    if len(others) != 1 or others[0].uses.get_length() != 1:
-        return None
-    product = others[0].owner
-    return product if isinstance(product, arith.MulfOp | arith.MuliOp) else None
+    return found[0]
 
 
 def _factors(parts: Generic, product: Operation) -> tuple[_Factor, _Factor] | None:

@@ -11,9 +11,10 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.ir.affine import AffineDimExpr, AffineExpr
+from xdsl.ir.affine import AffineExpr
 
 from npu_mlir.analysis.affine_maps import linear
+from npu_mlir.analysis.structured.nest import extents_of
 from npu_mlir.support.locations import fill_locations
 from npu_mlir.passes.linalg.generics import (
     LOCATION,
@@ -94,21 +95,10 @@ def is_contraction(op: Operation) -> bool:
     return sum(bool(list(arg.uses)) for arg in parts.block.args[:-1]) > 1
 
 
-def plain_dims(exprs: Sequence[AffineExpr]) -> list[int] | None:
-    """The loops that the results of a map are, None when one is not a plain loop."""
-    dims = [expr.position for expr in exprs if isinstance(expr, AffineDimExpr)]
-    return dims if len(dims) == len(exprs) else None
-
-
 def loop_extents(parts: Generic) -> list[int]:
-    """The number of iterations of each loop."""
-    extents = [0] * parts.num_dims
-    for value, exprs in zip([*parts.inputs, parts.init], parts.maps, strict=True):
-        if isinstance(value.type, TensorType):
-            for expr, size in zip(exprs, value.type.get_shape(), strict=True):
-                if isinstance(expr, AffineDimExpr):
-                    extents[expr.position] = size
-    return extents
+    """The number of iterations of each loop; 0 where no operand dim tells it."""
+    shapes = [v.type.get_shape() if isinstance(v.type, TensorType) else () for v in (*parts.inputs, parts.init)]
+    return [n or 0 for n in extents_of(zip(parts.maps, shapes, strict=True), parts.num_dims)]
 
 
 def substitute(exprs: Sequence[AffineExpr], dims: Sequence[AffineExpr], num_dims: int) -> Exprs:

@@ -34,19 +34,19 @@ conflicts between cores, addresses that are carried by loops.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis import sync
-from npu_mlir.analysis.loop_steps import changes, constant_trips
+from npu_mlir.analysis.loop_steps import changes
 from npu_mlir.analysis.value_numbers import Materializer, ValueNumbers
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
+from npu_mlir.ir.loop_bounds import constant_index, constant_trips
 from npu_mlir.support.locations import located
 from npu_mlir.targets.module_target import target_of
 from npu_mlir.targets.target import Target
@@ -111,7 +111,8 @@ class _Reader:
         if isinstance(op, scf.ForOp | scf.IfOp):
             blocks = [self.block(b) for region in op.regions for b in region.blocks]
             loop = isinstance(op, scf.ForOp)
-            return sync.Nested(blocks, loop, (constant_trips(op) if loop else None) or 0, op)
+            trips = constant_trips(op) if isinstance(op, scf.ForOp) else None
+            return sync.Nested(blocks, loop, len(trips or ()), op)
         if op.regions:
             raise UserError(f"flags cannot be placed in '{op.name}'", loc=op)
         return None
@@ -142,8 +143,9 @@ class _Reader:
     ) -> sync.SyncAccess:
         memory = buffer.result.type.space.data
         start, size, slots = (a.value.data for a in (buffer.address, buffer.bytes, buffer.slots))
-        if index is None or slots == 1 or isinstance(index.owner, arith.ConstantOp):
-            start += size * (_constant(index) % slots)
+        fixed = 0 if index is None or slots == 1 else constant_index(index)
+        if index is None or fixed is not None:
+            start += size * ((fixed or 0) % slots)
             return sync.SyncAccess(memory, start + span[0], start + span[1], write)
         loops = [op for op in _around(index) if changes(index, op, slots)]
         slot = sync.SlotValue(buffer, self.numbers.number(index), slots, frozenset(loops))
@@ -157,12 +159,6 @@ def _around(value: SSAValue) -> Iterator[scf.ForOp]:
         if isinstance(op, scf.ForOp):
             yield op
         op = op.parent_op()
-
-
-def _constant(index: SSAValue | None) -> int:
-    if index is None or not isinstance(index.owner, arith.ConstantOp):
-        return 0
-    return cast("IntegerAttr[IndexType]", index.owner.value).value.data
 
 
 class _Writer:

@@ -40,17 +40,14 @@ from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.affine_maps import Linear, linear_map
 from npu_mlir.analysis.bound import KernelWork, ProductWork, VectorOps, best_blocking, bound
-from npu_mlir.analysis.dims import LoopNestOp, contraction_roles
+from npu_mlir.analysis.dims import LoopNestOp
 from npu_mlir.analysis.tiling import ceil_div, fill, panel_bytes
+from npu_mlir.analysis.structured.bodies import CASTS, body_ops, is_multiply_add, is_relu
+from npu_mlir.analysis.structured.nest import init_of, is_shape_only
+from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import element_bytes
-from npu_mlir.passes.npu_isa.tile_lowering.vector_body import BINARY, CASTS, REDUCTIONS, UNARY
-from npu_mlir.passes.tile.compute import (
-    body_ops,
-    init_of,
-    is_multiply_add,
-    is_shape_only,
-)
+from npu_mlir.analysis.structured.vector_form import BINARY, REDUCTIONS, UNARY
 from npu_mlir.passes.tile.kernel import Kernel, read_kernel
 from npu_mlir.targets.module_target import target_of
 from npu_mlir.targets.target import Target
@@ -188,7 +185,7 @@ def _may_leave_l0c(value: SSAValue) -> bool:
     while isinstance(op, linalg.GenericOp):
         if is_multiply_add(op):
             return True
-        if any(type(o) not in CASTS and not _is_relu(o) for o in body_ops(op)):
+        if any(not isinstance(o, CASTS) and not is_relu(o) for o in body_ops(op)):
             return False
         op = op.inputs[0].owner if len(op.inputs) == 1 else None
     return False
@@ -213,18 +210,12 @@ def _vector(generic: linalg.GenericOp, compute: LoopNestOp, kernel: Kernel, targ
 
 def _is_free(op: Operation, behind_product: bool) -> bool:
     """Whether another instruction or the fixpipe may do it on the side."""
-    if type(op) in CASTS or (behind_product and _is_relu(op)):
+    if isinstance(op, CASTS) or (behind_product and is_relu(op)):
         return True
     if not isinstance(op, arith.MulfOp | arith.MuliOp):
         return False
     users = [use.operation for use in op.results[0].uses]
     return all(isinstance(user, arith.AddfOp | arith.AddiOp) for user in users)
-
-
-def _is_relu(op: Operation) -> bool:
-    return isinstance(op, arith.MaximumfOp | arith.MaxSIOp) and any(
-        isinstance(v.owner, arith.ConstantOp) for v in op.operands
-    )
 
 
 class _Supports:

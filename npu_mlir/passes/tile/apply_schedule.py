@@ -42,7 +42,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from npu_mlir.analysis.dims import LoopNestOp, Kind, contraction_roles
+from npu_mlir.analysis.dims import LoopNestOp, Kind
+from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.passes.tile.kernel import Kernel, exact_classes, read_kernel

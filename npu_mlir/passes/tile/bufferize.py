@@ -40,11 +40,11 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 
+from npu_mlir.analysis.structured.nest import is_reduction, maps_of
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, buffer_type, space_of
 from npu_mlir.support.locations import located
-from npu_mlir.passes.tile.compute import is_reduction, maps_of
 
 Tensor = TensorType[Attribute]
 _MATRIX = (Space.L0A, Space.L0B, Space.L0C)

@@ -31,15 +31,16 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
-from npu_mlir.analysis.dims import LoopNestOp, Kind, contraction_roles
+from npu_mlir.analysis.dims import LoopNestOp, Kind
 from npu_mlir.analysis.tiling import Dim, Product, Tiling, fill_divisors, round_up, tilings
 from npu_mlir.analysis.vector_tiling import VectorLoops, shrink
+from npu_mlir.analysis.structured.bodies import body_ops
+from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import element_bytes
 from npu_mlir.passes.tile.apply_schedule import apply_schedule
 from npu_mlir.passes.tile.bufferize import bufferize_kernel
-from npu_mlir.passes.tile.compute import body_ops
 from npu_mlir.passes.tile.double_buffer import double_buffer
 from npu_mlir.passes.tile.fold_fixpipe import fixpipe_does, fold_fixpipe
 from npu_mlir.passes.tile.kernel import Kernel, exact_classes, read_kernel

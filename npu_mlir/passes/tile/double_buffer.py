@@ -31,7 +31,7 @@ from __future__ import annotations
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import affine, arith, scf
+from xdsl.dialects import affine, scf
 from xdsl.dialects.builtin import AffineMapAttr, IntegerAttr, ModuleOp, i64
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Block, Operation, SSAValue
@@ -39,6 +39,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 
 from npu_mlir.support.diagnostics import UserError
+from npu_mlir.ir.loop_bounds import constant_trips
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.dialects.tile import Space, space_of
@@ -118,12 +119,14 @@ def _running_count(home: Block, top: Block) -> SSAValue:
         loop = block.parent_op()
         if not isinstance(loop, scf.ForOp):
             raise UserError("a buffer stands in a region that is not a loop", loc=loop)
-        lb, ub, step = (_constant(v, loop) for v in (loop.lb, loop.ub, loop.step))
-        if lb:
+        indices = constant_trips(loop)
+        if indices is None:
+            raise UserError("the bounds of a loop over tiles have to be constant", loc=loop)
+        if indices.start:
             raise UserError("the running count needs loops that start from zero", loc=loop)
         variables.append(loop.body.block.args[0])
-        exprs.append((step, trips))
-        trips *= -(-ub // step)
+        exprs.append((indices.step, trips))
+        trips *= len(indices)
         block = cast("Block", loop.parent)
     total: AffineExpr | None = None
     for d, (step, factor) in enumerate(exprs):
@@ -135,9 +138,3 @@ def _running_count(home: Block, top: Block) -> SSAValue:
     apply = affine.ApplyOp(variables, AffineMapAttr(AffineMap(len(variables), 0, (total,))))
     home.insert_op_before(apply, cast("Operation", home.first_op))
     return apply.result
-
-
-def _constant(value: SSAValue, loop: Operation) -> int:
-    if isinstance(value.owner, arith.ConstantOp) and isinstance(value.owner.value, IntegerAttr):
-        return value.owner.value.value.data
-    raise UserError("the bounds of a loop over tiles have to be constant", loc=loop)

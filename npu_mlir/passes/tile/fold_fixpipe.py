@@ -20,15 +20,16 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from npu_mlir.analysis.structured.bodies import is_relu, only_op
+from npu_mlir.analysis.structured.nest import is_reduction, maps_of
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, space_of
 from npu_mlir.support.locations import fused
-from npu_mlir.passes.tile.compute import body_ops, is_reduction, maps_of
 
 
 class FoldFixpipe(ModulePass):
@@ -52,7 +53,8 @@ def fold_fixpipe(kernel: tile.KernelOp) -> None:
 def _fold(load: tile.LoadOp) -> None:
     """Take the operations behind a load into it, one after the other."""
     while (user := _only_user(load.results[0])) is not None:
-        cast_, relu = _is_cast(user), _is_relu(user)
+        inner = only_op(user)
+        cast_, relu = isinstance(inner, arith.TruncFOp), inner is not None and is_relu(inner)
         # The fixpipe sets negative values to zero before it casts, which is the same as after, but only once.
         if not cast_ and (not relu or load.relu is not None):
             return
@@ -94,24 +96,4 @@ def _only_user(value: SSAValue) -> linalg.GenericOp | None:
 
 def fixpipe_does(op: Operation) -> bool:
     """Whether the fixpipe can do an operation of a body on an accumulator: a narrowing cast, or relu."""
-    return isinstance(op, arith.TruncFOp) or _is_maximum_with_zero(op)
-
-
-def _is_cast(op: linalg.GenericOp) -> bool:
-    return [type(o) for o in body_ops(op)] == [arith.TruncFOp]
-
-
-def _is_relu(op: linalg.GenericOp) -> bool:
-    ops = body_ops(op)
-    return len(ops) == 1 and _is_maximum_with_zero(ops[0])
-
-
-def _is_maximum_with_zero(op: Operation) -> bool:
-    if not isinstance(op, arith.MaximumfOp | arith.MaxSIOp):
-        return False
-    constants = [v.owner.value for v in op.operands if isinstance(v.owner, arith.ConstantOp)]
-    return (
-        len(constants) == 1
-        and isinstance(constants[0], FloatAttr | IntegerAttr)
-        and constants[0].value.data == 0
-    )
+    return isinstance(op, arith.TruncFOp) or is_relu(op)

@@ -33,16 +33,13 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.affine_maps import projection
-from npu_mlir.analysis.dims import contraction_roles
+from npu_mlir.analysis.structured.bodies import SIGNED_WIDENING
+from npu_mlir.analysis.structured.nest import describe, maps_of
+from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.dialects import tile
 from npu_mlir.support.locations import located
-from npu_mlir.passes.tile.compute import describe, maps_of
 
 Tensor = TensorType[Attribute]
-
-
-_WIDENING = (arith.ExtFOp, arith.ExtSIOp)
-"""Casts that the cube does on the bias that it reads."""
 
 
 class InitAccumulators(ModulePass):
@@ -102,7 +99,7 @@ def _find_bias(product: linalg.GenericOp) -> _Bias | None:
         return None
     addition = reads[0].operation
     source = addition.operands[1 - reads[0].index]
-    cast_ = source.owner if isinstance(source.owner, _WIDENING) and len(list(source.uses)) == 1 else None
+    cast_ = source.owner if isinstance(source.owner, SIGNED_WIDENING) and len(list(source.uses)) == 1 else None
     arg = cast_.operands[0] if cast_ is not None else source
     if (
         not isinstance(arg, BlockArgument)

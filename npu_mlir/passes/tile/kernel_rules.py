@@ -15,10 +15,11 @@ from typing import cast
 from xdsl.dialects.linalg import ops as linalg
 
 from npu_mlir.analysis.affine_maps import Linear
-from npu_mlir.analysis.dims import DimClasses, Kind, LoopNestOp, contraction_roles, dim_classes
+from npu_mlir.analysis.dims import DimClasses, Kind, LoopNestOp, dim_classes
+from npu_mlir.analysis.structured.bodies import FIXPIPE_CASTS, only_op
+from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.analysis.tiling import round_up
 from npu_mlir.dialects import tile
-from npu_mlir.passes.tile.compute import CASTS, body_ops
 from npu_mlir.targets.target import Target
 
 SMALL = 4096
@@ -112,10 +113,9 @@ def _one_core(candidate: Candidate) -> str | None:
 
 def _is_cast(op: LoopNestOp, contraction: LoopNestOp) -> bool:
     """Whether the fixpipe does the operation on the way out: a cast of the result, in place."""
-    generic = cast("linalg.GenericOp", op.key)
-    ops = body_ops(generic)
+    inner = only_op(cast("linalg.GenericOp", op.key))
     plain = [expr.dim() for expr in op.maps[0]] == list(op.result)
-    return op.operands == (contraction.key,) and plain and len(ops) == 1 and isinstance(ops[0], CASTS)
+    return op.operands == (contraction.key,) and plain and isinstance(inner, FIXPIPE_CASTS)
 
 
 def _parallel_class(candidate: Candidate) -> str | None:

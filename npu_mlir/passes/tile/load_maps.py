@@ -18,8 +18,8 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, affine_expression
+from npu_mlir.analysis.reshapes import kept_dims, reassociation_groups
 from npu_mlir.support.diagnostics import UserError
-from npu_mlir.passes.linalg.fold_unit_reshapes import kept_dims
 
 Coordinates = list[Linear]
 """Of a value's dims, over the dims of the tile that is loaded."""
@@ -85,10 +85,9 @@ def _through_reshape(
     op: tensor.CollapseShapeOp | tensor.ExpandShapeOp, coordinates: Coordinates
 ) -> Coordinates | None:
     """The coordinates in the operand of a reshape, None if it does more than to drop or add dims of size 1."""
-    groups = [[dim.value.data for dim in group.data] for group in op.reassociation.data]
     collapses = isinstance(op, tensor.CollapseShapeOp)
     wide = _shape(op.operands[0] if collapses else op.results[0])
-    kept = kept_dims(wide, groups)
+    kept = kept_dims(wide, reassociation_groups(op))
     if kept is None:
         return None
     if not collapses:

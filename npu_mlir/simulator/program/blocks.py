@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects import scf
 from xdsl.ir import Block
 
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import Pipe
-from npu_mlir.interpreters.scf import iterations
+from npu_mlir.ir.loop_bounds import constant_trips
 from npu_mlir.targets.cost import Cost, cost_of
 from npu_mlir.targets.target import Target
 
@@ -86,16 +85,6 @@ def blocks_within(block: Block) -> Iterator[Block]:
         for region in op.regions:
             for inner in region.blocks:
                 yield from blocks_within(inner)
-
-
-def constant_trips(op: scf.ForOp) -> range | None:
-    """The values of the index of a loop, if its bounds are constants."""
-    bounds: list[int] = []
-    for value in (op.lb, op.ub, op.step):
-        if not isinstance(value.owner, arith.ConstantOp) or not isinstance(value.owner.value, IntegerAttr):
-            return None
-        bounds.append(value.owner.value.value.data)
-    return iterations(op, *bounds)
 
 
 def pipes_of(block: Block) -> set[Pipe]:

@@ -33,7 +33,7 @@ from xdsl.ir.affine import (
 )
 
 from npu_mlir.dialects import npu_isa, tile
-from npu_mlir.interpreters.scf import iterations
+from npu_mlir.ir.loop_bounds import iterations
 
 
 @dataclass(frozen=True)

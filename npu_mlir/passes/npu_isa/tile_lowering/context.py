@@ -31,6 +31,7 @@ from npu_mlir.analysis.affine_maps import linear
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.tile import Space
+from npu_mlir.ir.loop_bounds import constant_index
 from npu_mlir.targets.target import Target
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -73,19 +74,11 @@ class Offset:
 
     def add(self, value: SSAValue, coefficient: int) -> None:
         """Add `value * coefficient`; constants go where constants belong."""
-        known = constant_value(value)
+        known = constant_index(value)
         if known is not None:
             self.constant += known * coefficient
         elif coefficient:
             self.terms[value] = self.terms.get(value, 0) + coefficient
-
-
-def constant_value(value: SSAValue) -> int | None:
-    """The integer that a value is known to be."""
-    owner = value.owner
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return owner.value.value.data
-    return None
 
 
 def _leading_constants(block: Block) -> dict[int, SSAValue]:

@@ -21,15 +21,18 @@ from math import prod
 from typing import cast
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, UnitAttr
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from npu_mlir.analysis.affine_maps import projection
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.tile import Space, space_of
-from npu_mlir.passes.npu_isa.tile_lowering.context import KernelContext, constant_value
+from npu_mlir.analysis.structured.bodies import copied_input, is_multiply_add
+from npu_mlir.analysis.structured.nest import is_zero_fill
+from npu_mlir.ir.loop_bounds import constant_trips
+from npu_mlir.passes.npu_isa.tile_lowering.context import KernelContext
 
 
 def is_start(op: GenericOp) -> bool:
@@ -111,9 +114,7 @@ def _useless_fill(op: Operation) -> UserError:
 
 def check_fill(op: FillOp) -> None:
     """Accept only zero: what the cube can start from."""
-    owner = op.inputs[0].owner
-    value = owner.value if isinstance(owner, arith.ConstantOp) else None
-    if not isinstance(value, FloatAttr | IntegerAttr) or value.value.data != 0:
+    if not is_zero_fill(op):
         raise UserError("an accumulator in L0C can only start from the constant zero", loc=op)
 
 
@@ -121,9 +122,7 @@ def check_start(op: GenericOp) -> None:
     """Accept only copies of one row, as long as the accumulator's."""
     acc, row = _shape(op.outputs[0]), prod(_shape(op.inputs[0]))
     source, dest = (projection(m.data) for m in op.indexing_maps)
-    terminator = op.body.block.last_op
-    block = op.body.block
-    copies = terminator is not None and _narrow(terminator.operands[0], block) is block.args[0]
+    copies = copied_input(op.body.block) == 0
     rows = row_dims(op.outputs[0])
     varies = {d for d, n in zip(dest or (), acc[:rows], strict=False) if n > 1}
     if source is None or dest is None or not copies or varies & set(source) or row != prod(acc[rows:]):
@@ -132,7 +131,8 @@ def check_start(op: GenericOp) -> None:
 
 def lower_contraction(ctx: KernelContext, op: GenericOp, accumulators: Accumulators) -> None:
     """Lower a contraction."""
-    _check_body(op)
+    if not is_multiply_add(op):
+        raise UserError("the cube computes out + a * b only; this body is something else", loc=op)
     a, b = (ctx.buffer(v) for v in op.inputs)
     c = ctx.buffer(op.outputs[0])
     if (a.space, b.space) != (Space.L0A, Space.L0B):
@@ -175,40 +175,12 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
     return cast("tile.TileType", value.type).get_shape()
 
 
-_MULTIPLY = (arith.MulfOp, arith.MuliOp)
-_ADD = (arith.AddfOp, arith.AddiOp)
-_WIDEN = (arith.ExtFOp, arith.ExtSIOp)
-
-
-def _check_body(op: GenericOp) -> None:
-    """Raise unless the body is `out + widen(a) * widen(b)`."""
-    block = op.body.block
-    yield_ = block.last_op
-    total = yield_.operands[0].owner if yield_ is not None and len(yield_.operands) == 1 else None
-    if isinstance(total, _ADD) and len(block.args) == 3:
-        product = next((v.owner for v in total.operands if v is not block.args[2]), None)
-        if isinstance(product, _MULTIPLY) and block.args[2] in total.operands:
-            factors = {_narrow(v, block) for v in product.operands}
-            if factors == {block.args[0], block.args[1]}:
-                return
-    raise UserError("the cube computes out + a * b only; this body is something else", loc=op)
-
-
-def _narrow(value: SSAValue, block: Block) -> SSAValue:
-    return value.owner.operands[0] if isinstance(value.owner, _WIDEN) else value
-
-
 def _first_iteration(ctx: KernelContext, loops: Sequence[scf.ForOp]) -> SSAValue | None:
     """Whether all of `loops` are in their first iteration; None for always."""
     result: SSAValue | None = None
     for loop in loops:
-        if _runs_once(loop):
+        if (trips := constant_trips(loop)) is not None and len(trips) == 1:
             continue
         first = ctx.emit(arith.CmpiOp(loop.body.block.args[0], loop.lb, "eq")).result
         result = first if result is None else ctx.emit(arith.AndIOp(result, first)).result
     return result
-
-
-def _runs_once(loop: scf.ForOp) -> bool:
-    lower, upper, step = (constant_value(v) for v in (loop.lb, loop.ub, loop.step))
-    return lower is not None and upper is not None and step is not None and lower < upper <= lower + step

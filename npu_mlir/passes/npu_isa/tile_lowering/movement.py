@@ -27,11 +27,11 @@ from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa.base import BLOCK
 from npu_mlir.dialects.tile import Space
+from npu_mlir.ir.loop_bounds import constant_index
 from npu_mlir.passes.npu_isa.tile_lowering.context import (
     Buffer,
     KernelContext,
     Offset,
-    constant_value,
     split_dims,
 )
 from npu_mlir.passes.npu_isa.tile_lowering.vector import advance, emit_vector
@@ -94,14 +94,14 @@ def _gm_side(
     ivs = [ctx.loop(extent) for extent in outside.extents]
     address = advance(ctx, tile_.address, outside.strides[0], ivs, tile_.element_bytes)
 
-    scalars = [v for v in dict.fromkeys(indices) if constant_value(v) is None] + ivs
+    scalars = [v for v in dict.fromkeys(indices) if constant_index(v) is None] + ivs
     position: dict[SSAValue, AffineExpr] = {v: AffineDimExpr(i) for i, v in enumerate(scalars)}
     dims: list[AffineExpr] = [AffineConstantExpr(0)] * len(tile_.shape)
     for iv, d in zip(ivs, outside.strides[1], strict=True):
         dims[d] = position[iv]
     for i, d in enumerate(inside.strides[1]):
         dims[d] = AffineDimExpr(len(scalars) + i)
-    at = [position.get(v, AffineConstantExpr(constant_value(v) or 0)) for v in indices]
+    at = [position.get(v, AffineConstantExpr(constant_index(v) or 0)) for v in indices]
     results = tuple(expr.replace_dims_and_symbols([*at, *dims], []) for expr in map_.results)
     if not inside.rank:
         inside = StridedLoops((1,), ((1,), (0,)))

@@ -34,12 +34,12 @@ from npu_mlir.analysis.strides import (
     split,
     widen,
 )
+from npu_mlir.analysis.structured.vector_form import VectorForm, VectorOperand, classify
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa.base import BLOCK
 from npu_mlir.dialects.tile import Space
 from npu_mlir.passes.npu_isa.tile_lowering.context import Buffer, KernelContext, Offset
-from npu_mlir.passes.npu_isa.tile_lowering.vector_body import VectorOperand, VectorForm, classify
 
 
 def lower_generic(ctx: KernelContext, op: GenericOp) -> None:

@@ -14,11 +14,13 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, affine_expression, linear_map
-from npu_mlir.analysis.dims import LoopNestOp, Contraction, contraction_roles
+from npu_mlir.analysis.dims import LoopNestOp
+from npu_mlir.analysis.structured.bodies import body_ops
+from npu_mlir.analysis.structured.nest import init_of
+from npu_mlir.analysis.structured.roles import Contraction, contraction_roles
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place
 from npu_mlir.support.locations import located
-from npu_mlir.passes.tile.compute import body_ops, init_of
 from npu_mlir.passes.tile.kernel import Kernel
 from npu_mlir.passes.tile.tiler.loops import Position
 from npu_mlir.passes.tile.tiler.operands import OperandTiler, Tensor

@@ -14,9 +14,9 @@ from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, affine_expression, dense_rows, linear_map
 from npu_mlir.analysis.dims import LoopNestOp, Kind
+from npu_mlir.analysis.structured.nest import is_shape_only
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place
-from npu_mlir.passes.tile.compute import is_shape_only
 from npu_mlir.passes.tile.kernel import Kernel
 from npu_mlir.passes.tile.tiler.loops import LoopNest, Position
 

@@ -13,11 +13,12 @@ from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, affine_expression
 from npu_mlir.analysis.dims import LoopNestOp
+from npu_mlir.analysis.structured.bodies import FIXPIPE_CASTS, only_op
+from npu_mlir.analysis.structured.nest import init_of
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place
 from npu_mlir.support.locations import located
-from npu_mlir.passes.tile.compute import CASTS, body_ops, init_of
 from npu_mlir.passes.tile.kernel import Kernel
 from npu_mlir.passes.tile.tiler.contractions import ContractionTiler
 from npu_mlir.passes.tile.tiler.loops import Position
@@ -85,9 +86,12 @@ class Tiler(ContractionTiler):
         """The contraction that a result is, possibly cast."""
         while not compute.contraction:
             generic = cast("linalg.GenericOp", compute.key)
-            ops = body_ops(generic)
             producer = self.kernel.computes.get(cast("Operation", generic.operands[0].owner))
-            if producer is None or len(generic.inputs) != 1 or len(ops) != 1 or not isinstance(ops[0], CASTS):
+            if (
+                producer is None
+                or len(generic.inputs) != 1
+                or not isinstance(only_op(generic), FIXPIPE_CASTS)
+            ):
                 raise UserError("only a cast can be done on the way from L0C to GM", loc=self.kernel.op)
             compute = producer
         return compute

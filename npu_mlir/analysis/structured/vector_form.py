@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import AnyFloat, IntegerType
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from npu_mlir.support.diagnostics import UserError
+from npu_mlir.analysis.structured.bodies import accumulated_product, is_number, narrowed
 from npu_mlir.dialects.npu_isa import (
     VBinaryOp,
     VCastOp,
@@ -33,6 +33,7 @@ from npu_mlir.dialects.npu_isa import (
     VSelectOp,
     VUnaryOp,
 )
+from npu_mlir.support.diagnostics import UserError
 
 VectorOperand: TypeAlias = int | Attribute
 
@@ -87,7 +88,7 @@ REDUCTIONS: dict[type[Operation], str] = {
 BOOLEAN_REDUCTIONS: dict[type[Operation], str] = {arith.OrIOp: "max", arith.AndIOp: "min"}
 """On i1, any is the maximum and all is the minimum."""
 
-CASTS: dict[type[Operation], str] = {
+CAST_KINDS: dict[type[Operation], str] = {
     arith.ExtFOp: "cast",
     arith.TruncFOp: "cast",
     arith.SIToFPOp: "cast",
@@ -130,7 +131,7 @@ class _Body:
         assert isinstance(root, Operation)
         if self.reducing:
             return self.accumulation(root)
-        return self.multiply_add(root) or self.elementwise(root)
+        return self.multiply_add() or self.elementwise(root)
 
     def source(self, value: SSAValue) -> VectorOperand | None:
         """The operand or constant that `value` is, None for a value computed in the body."""
@@ -157,7 +158,7 @@ class _Body:
 
     def accumulation(self, root: Operation) -> VectorForm:
         """`out = op(out, in)` or `out = out + a * b`."""
-        multiply_add = self.multiply_add(root)
+        multiply_add = self.multiply_add()
         if multiply_add is not None:
             return multiply_add
         kind = REDUCTIONS.get(type(root))
@@ -170,16 +171,13 @@ class _Body:
             raise UserError("a vector reduction accumulates one operand: out = op(out, in)", loc=self.op)
         return VectorForm(VReduceOp, kind, (sources[0],))
 
-    def multiply_add(self, root: Operation) -> VectorForm | None:
+    def multiply_add(self) -> VectorForm | None:
         """`out + a * b`, the factors widened or not."""
-        if not isinstance(root, arith.AddfOp | arith.AddiOp):
+        found = accumulated_product(self.op.body.block)
+        if found is None:
             return None
-        if sum(v is self.op.body.block.args[self.out] for v in root.operands) != 1:
-            return None
-        product = next(v for v in root.operands if v is not self.op.body.block.args[self.out]).owner
-        if not isinstance(product, arith.MulfOp | arith.MuliOp):
-            return None
-        factors = self.sources([_narrow(v) for v in product.operands])
+        product, _ = found
+        factors = self.sources([narrowed(v) for v in product.operands])
         if not all(isinstance(f, int) for f in factors):
             raise UserError("multiply-add takes no constant factor", loc=self.op)
         return VectorForm(VMaddOp, "madd", factors)
@@ -197,8 +195,8 @@ class _Body:
                 pass
         if type(root) in UNARY:
             return VectorForm(VUnaryOp, UNARY[type(root)], sources)
-        if type(root) in CASTS:
-            return VectorForm(VCastOp, CASTS[type(root)], sources)
+        if type(root) in CAST_KINDS:
+            return VectorForm(VCastOp, CAST_KINDS[type(root)], sources)
         if type(root) not in BINARY:
             raise self.unknown(root)
         return self.binary(root, BINARY[type(root)], sources)
@@ -207,9 +205,9 @@ class _Body:
         operands = tuple(s for s in sources if isinstance(s, int))
         constants = [s for s in sources if not isinstance(s, int)]
         if len(constants) == 1:
-            if kind == "max" and isinstance(root.results[0].type, AnyFloat) and _is_value(constants[0], 0):
+            if kind == "max" and isinstance(root.results[0].type, AnyFloat) and is_number(constants[0], 0):
                 return VectorForm(VUnaryOp, "relu", operands)
-            if kind == "xor" and root.results[0].type == _I1 and not _is_value(constants[0], 0):
+            if kind == "xor" and root.results[0].type == _I1 and not is_number(constants[0], 0):
                 return VectorForm(VUnaryOp, "not", operands)
         return VectorForm(VBinaryOp, kind, sources)
 
@@ -228,11 +226,3 @@ class _Body:
 
 
 _I1 = IntegerType(1)
-
-
-def _narrow(value: SSAValue) -> SSAValue:
-    return value.owner.operands[0] if isinstance(value.owner, arith.ExtFOp | arith.ExtSIOp) else value
-
-
-def _is_value(attr: Attribute, value: int) -> bool:
-    return isinstance(attr, FloatAttr | IntegerAttr) and attr.value.data == value

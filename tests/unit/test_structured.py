@@ -1,4 +1,4 @@
-"""What the tile passes read out of a `linalg.generic`."""
+"""The view of `linalg.generic`: bodies, loops, roles, plain data."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from npu_mlir.passes.linalg.generics import Body, Builder, Map, tensor_type
-from npu_mlir.passes.tile.compute import (
-    body_ops,
+from npu_mlir.analysis.structured.bodies import body_ops, is_multiply_add
+from npu_mlir.analysis.structured.nest import (
     describe,
     init_of,
-    is_multiply_add,
     is_reduction,
     is_row_start,
     is_shape_only,
     is_zero_start,
     loop_extents,
 )
+from npu_mlir.passes.linalg.generics import Body, Builder, Map, tensor_type
 from npu_mlir.support.diagnostics import UserError
 from random_linalg import multiply_add
 

@@ -1,0 +1,31 @@
+"""What is known of index values and loops from constants alone."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation, SSAValue
+
+from npu_mlir.support.diagnostics import UserError
+
+
+def constant_index(value: SSAValue) -> int | None:
+    """The integer that a value is, None if no `arith.constant` makes it."""
+    owner = value.owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None
+
+
+def iterations(op: Operation, start: int, stop: int, step: int) -> range:
+    """The values of the index of a loop; a `UserError` for a step that leads nowhere."""
+    if step < 1:
+        raise UserError(f"the step of a loop has to be positive, not {step}", loc=op)
+    return range(start, stop, step)
+
+
+def constant_trips(loop: scf.ForOp) -> range | None:
+    """The values of the index of a loop, None if its bounds are not constants; a `UserError` for a step that leads
+    nowhere."""
+    lower, upper, step = (constant_index(v) for v in (loop.lb, loop.ub, loop.step))
+    return None if lower is None or upper is None or step is None else iterations(loop, lower, upper, step)

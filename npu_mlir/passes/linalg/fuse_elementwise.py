@@ -33,7 +33,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.affine_maps import plain_dims
-from npu_mlir.support.locations import hand_down
+from npu_mlir.support.locations import fill_locations, hand_down
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.structure import (
     Generic,
@@ -72,13 +72,17 @@ class _Fusion:
         """Operations in the bodies of generics, without the terminators."""
         self._fused: set[GenericOp] = set()
         """Results of fusion: the operations in them know where they come from."""
+        self._positional: dict[GenericOp, bool] = {}
+        """Whether bodies compute with positions."""
 
     def fuse_producers(self, op: GenericOp) -> None:
         """Fuse what can be fused into `op`, until nothing can. Producers stand before it, so they are done already."""
         while (consumer := take_apart(op)) is not None:
             for value in dict.fromkeys(consumer.inputs):
                 producer = _fusible(consumer, value)
-                if producer is not None and self._size(producer.op) + self._size(op) <= self._max_ops:
+                if producer is None or self._size(producer.op) + self._size(op) > self._max_ops:
+                    continue
+                if _is_broadcast(producer) or not self._has_positions(producer.op):
                     op = self._fuse(producer, consumer, value)
                     break
             else:
@@ -89,12 +93,19 @@ class _Fusion:
             self._sizes[op] = sum(1 for _ in op.body.block.ops) - 1
         return self._sizes[op]
 
+    def _has_positions(self, op: GenericOp) -> bool:
+        if op not in self._positional:
+            self._positional[op] = any(isinstance(inner, IndexOp) for inner in op.body.block.ops)
+        return self._positional[op]
+
     def _fuse(self, producer: Generic, consumer: Generic, value: SSAValue) -> GenericOp:
         """Put the producer in wherever the consumer reads it."""
         size = self._size(producer.op) + self._size(consumer.op)
+        positional = self._has_positions(consumer.op)
         for op in (producer.op, consumer.op):
             if op not in self._fused:
                 hand_down(op)
+                fill_locations(op, consumer.op.location)
         goes = all(use.operation is consumer.op for use in value.uses)
         if goes and consumer.inputs.count(value) == 1:
             _append(producer, consumer, consumer.inputs.index(value))
@@ -102,9 +113,10 @@ class _Fusion:
             while value in consumer.inputs:
                 k = consumer.inputs.index(value)
                 _read(consumer, k, _inline(producer, consumer, consumer.maps[k]))
-        fused = replace(consumer, (), producer.op)
+        fused = replace(consumer, (), producer.op, located_body=True)
         self._fused.add(fused)
         self._sizes[fused] = size
+        self._positional[fused] = positional
         if goes:
             # At once, so that what it read has one use less.
             producer.op.detach()
@@ -126,8 +138,6 @@ def _fusible(consumer: Generic, value: SSAValue) -> Generic | None:
     if _is_broadcast(producer):
         return producer
     if not is_parallel(consumer) or any(use.operation is not consumer.op for use in value.uses):
-        return None
-    if any(isinstance(op, IndexOp) for op in producer.block.ops):
         return None
     if _reads_contraction(producer) and _reads_contraction(consumer):
         return None

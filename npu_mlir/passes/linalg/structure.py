@@ -58,10 +58,13 @@ def take_apart(op: Operation) -> Generic | None:
     return Generic(op, list(op.inputs), op.outputs[0], maps, reductions, op.body.block)
 
 
-def replace(parts: Generic, new_ops: Sequence[Operation] = (), *sources: Operation) -> GenericOp:
+def replace(
+    parts: Generic, new_ops: Sequence[Operation] = (), *sources: Operation, located_body: bool = False
+) -> GenericOp:
     """Put the parts together in place of the op they came from, after `new_ops`; users see the new result.
 
-    `sources` are further ops that the new one stands for, for its location.
+    `sources` are further ops that the new one stands for, for its location. Ops in the body get that of the old one,
+    unless they have one of their own; with `located_body` that is known, and nobody looks at them.
     """
     old = parts.op
     if parts.block.parent is not None:
@@ -72,7 +75,9 @@ def replace(parts: Generic, new_ops: Sequence[Operation] = (), *sources: Operati
     location = merged_location(*sources, old)
     if location is not None:
         new.attributes[LOCATION] = location
-    for op in [*new_ops, new]:
+    if located_body:
+        new.location = old.location
+    for op in new_ops if located_body else [*new_ops, new]:
         fill_locations(op, old.location)
     parent = old.parent
     assert parent is not None

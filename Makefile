@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-mlir lint format docs snapshots mutants mutants-isa bench clean
+.PHONY: demo test test-fast test-slow test-mlir lint format docs snapshots mutants mutants-isa bench clean
 
 # Made once, and again when the dependencies change.
 .venv: pyproject.toml
@@ -15,10 +15,23 @@ BIN := .venv/bin
 demo: .venv
 	$(BIN)/python examples/demo.py
 
-# lit comes first so that the last line is pytest's summary.
+# lit's results come again in pytest's report, which ends with pytest's summary. What is skipped says why.
+LIT := $(BIN)/lit -j2 --succinct --output build/lit.json
+PYTEST := LIT_RESULTS=build/lit.json $(BIN)/python -m pytest -r fEs -n auto --maxprocesses 8 --dist worksteal
+
 test: .venv
-	$(BIN)/lit -j2 -q tests/lit
-	$(BIN)/python -m pytest
+	@mkdir -p build
+	@status=0; $(LIT) tests/lit || status=1; $(PYTEST) || status=1; exit $$status
+
+# In three minutes at most: no large models, fewer random programs.
+test-fast: .venv
+	@mkdir -p build
+	@status=0; $(LIT) tests/lit || status=1; $(PYTEST) -m 'not slow' || status=1; exit $$status
+
+# Half an hour: 300 random programs for each property of the pipeline; lit tests with real processes.
+test-slow: .venv
+	$(BIN)/lit -j2 --succinct --param real=1 tests/lit
+	NPU_MLIR_EXAMPLES=300 $(BIN)/python -m pytest tests/unit/test_pipeline_random.py tests/unit/test_linalg_passes.py
 
 # Exchange with upstream: needs mlir-opt, 335 MB.
 .venv-mlir:

@@ -16,8 +16,9 @@ OUTSIDE = re.compile(r"\[([^]]+)\]\((\.\./[^)]*)\)")
 def on_files(files: Any, config: Any) -> Any:
     """Add the reference pages."""
     sys.path.insert(0, str(Path(__file__).parent))
-    import reference
     from mkdocs.structure.files import File
+
+    import reference
 
     for name, text in reference.pages().items():
         files.append(File.generated(config, name, content=text))

@@ -1,7 +1,19 @@
-"""Lets the tests here import each other's helpers and those of the examples."""
+"""Lets the tests here import each other's helpers and those of the examples; marks slow ones."""
 
 import sys
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "examples")]
+
+LARGE = ("resnet50", "ppocr-cls")
+"""Models that take many seconds."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave tests of large models to `make test`."""
+    for item in items:
+        if item.path.is_relative_to(HERE) and any(model in item.name for model in LARGE):
+            item.add_marker(pytest.mark.slow)

@@ -56,6 +56,7 @@ def test_split_cores(name: str, precision: str):
         assert zoo.excess(found, reference, **TOLERANCES[precision]) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", TOLERANCES)
 def test_attention(precision: str):
     """A network with attention becomes kernels to the last operation."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 from onnx import numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 from xdsl.dialects.builtin import ModuleOp
@@ -101,6 +102,7 @@ def passes(case: Case, module: ModuleOp, inputs: list[np.ndarray]) -> bool:
     return all(map(agrees, outputs, case.outputs))
 
 
+@pytest.mark.slow
 def test_conformance():
     wrong: list[str] = []
     passed = 0

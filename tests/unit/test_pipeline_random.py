@@ -78,6 +78,7 @@ def check(program: Program, target: str, schedule: Callable[[ModuleOp], None] = 
     assert_close("simulator", simulate(module, inputs, check=True).outputs, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["ascend-910", "toy", "ascend-910b"])
 def test_values_stay_the_same(target: str) -> None:
     @RANDOM

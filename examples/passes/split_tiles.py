@@ -1,8 +1,8 @@
 """split-tiles: cut the outermost tile of each kernel into parts, so that loads overlap with computation.
 
-    tile.kernel @k0(...) schedule #tile.schedule<{tile = array<i64: 32, 64>, order = array<i64>, slots = {ub = 2}}>
+    tile.kernel @k0(...) schedule #tile.schedule<ub = [32, 64], slots = {ub = 2}>
   becomes
-    tile.kernel @k0(...) schedule #tile.schedule<{tile = array<i64: 8, 64>, order = array<i64: 0>, slots = {ub = 2}}>
+    tile.kernel @k0(...) schedule #tile.schedule<ub = [8, 64], order = [0], slots = {ub = 2}>
 
 It stands behind tile-choose-schedule, which wrote the schedule, and before tile-apply-schedule, which obeys it: a
 schedule is an attribute, and changing it is all that a pass has to do. The kernel then runs over four tiles, and while
@@ -41,12 +41,10 @@ class SplitTiles(ModulePass):
 
 def split(schedule: tile.ScheduleAttr, parts: int) -> tile.ScheduleAttr:
     """The schedule with the outermost tile cut."""
-    sizes, order = list(schedule.sizes("tile")), list(schedule.sizes("order"))
+    sizes, order = list(schedule.sizes("ub")), list(schedule.order)
     outermost = order[0] if order else 0
-    uses_cube = "l0c" in schedule.slots()
+    uses_cube = bool(schedule.sizes("l1"))
     if uses_cube or not sizes or sizes[outermost] % parts:
         return schedule
     sizes[outermost] //= parts
-    return tile.ScheduleAttr.of(
-        schedule.slots(), direct=schedule.direct, tile=sizes, inner=sizes, order=order or [outermost]
-    )
+    return schedule.replaced({"ub": sizes}, order=order or [outermost])

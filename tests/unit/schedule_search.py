@@ -14,6 +14,7 @@ from npu_mlir.dialects.context import make_context
 from npu_mlir.ir.parsing import parse_module
 from npu_mlir.passes import load_pass
 from npu_mlir.passes.tile.kernel import Kernel, read_kernel
+from npu_mlir.passes.tile.kernel_sizes import KernelSizes, levels_of
 from npu_mlir.simulator import simulate
 from npu_mlir.support.diagnostics import UserError
 
@@ -70,12 +71,11 @@ def schedules(kernel: Kernel) -> Iterator[tile.ScheduleAttr]:
             [[d for d in range(1, t + 1) if t % d == 0] for t in tiles] if product else [[t] for t in tiles]
         )
         for inner in itertools.product(*divisors):
+            lists = levels_of(kernel, KernelSizes(tiles, inner, inner))
             for order in itertools.permutations(looped):
                 for copies in slots:
-                    for direct in (False, True) if product else (False,):
-                        yield tile.ScheduleAttr.of(
-                            copies, direct=direct, tile=tiles, inner=inner, order=list(order)
-                        )
+                    for bypass_ub in (False, True) if product else (False,):
+                        yield tile.ScheduleAttr.of(copies, lists, order=order, bypass_ub=bypass_ub)
 
 
 def cycles(module: ModuleOp, schedule: tile.ScheduleAttr) -> int | None:

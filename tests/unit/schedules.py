@@ -179,9 +179,7 @@ def snapshot(program: str, target: str) -> str:
 def _schedule(kernel: tile.KernelOp) -> str:
     schedule = kernel.schedule
     assert schedule is not None
-    lists = (f"{name} {[int(n) for n in schedule.sizes(name)]}" for name in ("tile", "inner", "order"))
-    slots = ", ".join(f"{space} {n}" for space, n in schedule.slots().items())
-    return f"{', '.join(lists)}, slots {slots}{' direct' if schedule.direct else ''}"
+    return str(schedule).removeprefix("#tile.schedule<").removesuffix(">")
 
 
 def _bound(kernel: tile.KernelOp) -> str:

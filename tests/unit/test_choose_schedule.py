@@ -47,9 +47,9 @@ def test_half_takes_more_of_k():
 def test_pieces_become_one_element_in_one_slot():
     """A piece of the accumulators takes a row of 32 B, and its exponential the same place."""
     product = matmul(4, 4, 4, "%v = math.exp %x : f32")
-    assert choose_for(product, ub=64).slots()["ub"] == 2
+    assert choose_for(product, ub=64).slots["ub"] == 2
     smallest = choose_for(product, ub=32)
-    assert smallest.slots()["ub"] == 1 and smallest.sizes("inner")[:2] == (1, 1)
+    assert smallest.slots["ub"] == 1 and smallest.sizes("ub") == (1, 1, 0)
     with pytest.raises(UserError, match="needs 32 bytes of ub"):
         choose_for(product, ub=31)
 
@@ -57,8 +57,8 @@ def test_pieces_become_one_element_in_one_slot():
 def test_vector_tiles_become_one_element_in_one_slot():
     """A row of 32 B for the operand and the result, which takes its place."""
     exponential = elementwise([4, 9], "f32", "%v = math.exp %x : f32")
-    assert choose_for(exponential, ub=64).slots()["ub"] == 2
+    assert choose_for(exponential, ub=64).slots["ub"] == 2
     smallest = choose_for(exponential, ub=32)
-    assert smallest.slots()["ub"] == 1 and smallest.sizes("tile") == (1, 1)
+    assert smallest.slots["ub"] == 1 and smallest.sizes("ub") == (1, 1)
     with pytest.raises(UserError, match="needs 32 bytes of ub"):
         choose_for(exponential, ub=31)

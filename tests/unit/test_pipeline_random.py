@@ -26,6 +26,7 @@ from npu_mlir.passes import load_pass
 from npu_mlir.passes.linalg.generics import Builder, tensor_type
 from npu_mlir.passes.tile.choose_schedule import try_schedule
 from npu_mlir.passes.tile.kernel import exact_classes, read_kernel
+from npu_mlir.passes.tile.kernel_sizes import KernelSizes, levels_of
 from npu_mlir.pipeline import phases_between
 from npu_mlir.simulator import simulate
 from npu_mlir.targets.module_target import target_of
@@ -89,8 +90,8 @@ def test_values_stay_the_same(target: str) -> None:
     run()
 
 
-def draw_schedule(draw: Callable[[Any], Any], op: tile.KernelOp, direct: bool) -> tile.ScheduleAttr:
-    """Any schedule that `tile-apply-schedule` accepts, whether or not it fits; `direct` as the target needs it."""
+def draw_schedule(draw: Callable[[Any], Any], op: tile.KernelOp, bypass_ub: bool) -> tile.ScheduleAttr:
+    """Any schedule that `tile-apply-schedule` accepts, whether or not it fits; `bypass_ub` as the target needs it."""
     kernel = read_kernel(op)
     contraction = next((c for c in kernel.computes.values() if c.contraction), None)
     batch, exact = set[int](), set[int]()
@@ -120,9 +121,9 @@ def draw_schedule(draw: Callable[[Any], Any], op: tile.KernelOp, direct: bool) -
     parallel = [c.id for c in kernel.classes.classes if c.kind is Kind.PAR and sizes[c.id] < c.extent]
     slots = {space: draw(st.integers(1, 3)) for space in ("l1", "l0a", "l0b", "l0c", "ub")}
     order = draw(st.permutations(parallel))
-    return tile.ScheduleAttr.of(
-        slots, direct=direct and contraction is not None, tile=sizes, inner=inner, order=order
-    )
+    lists = levels_of(kernel, KernelSizes(tuple(sizes), tuple(inner), tuple(inner)))
+    bypass_ub = bypass_ub and contraction is not None
+    return tile.ScheduleAttr.of(slots, lists, order=order, bypass_ub=bypass_ub)
 
 
 @pytest.mark.parametrize("target", ["ascend-910", "toy", "ascend-910b"])

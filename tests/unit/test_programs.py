@@ -25,6 +25,7 @@ from npu_mlir.passes.tile.apply_schedule import apply_schedule
 from npu_mlir.passes.tile.choose_schedule import try_schedule
 from npu_mlir.passes.tile.form_kernels import FormKernels
 from npu_mlir.passes.tile.kernel import exact_classes, read_kernel
+from npu_mlir.passes.tile.kernel_sizes import KernelSizes, kernel_sizes, levels_of
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.targets.module_target import target_of
 from random_linalg import Program, make_program, multiply_add, slice_of
@@ -327,7 +328,7 @@ def divisor(extent: int, most: int) -> int:
     return next(d for d in range(most, 0, -1) if extent % d == 0)
 
 
-def fine_schedule(op: tile.KernelOp, direct: bool) -> tile.ScheduleAttr:
+def fine_schedule(op: tile.KernelOp, bypass_ub: bool) -> tile.ScheduleAttr:
     """About three tiles along each dim, which don't divide it where they need not, and two pieces of each tile."""
     kernel = read_kernel(op)
     contraction = next((c for c in kernel.computes.values() if c.contraction), None)
@@ -350,9 +351,9 @@ def fine_schedule(op: tile.KernelOp, direct: bool) -> tile.ScheduleAttr:
     inner = [size if c in mixed else divisor(size, max(1, size // 2)) for c, size in enumerate(sizes)]
     order = [c.id for c in kernel.classes.classes if c.kind is Kind.PAR and sizes[c.id] < c.extent]
     slots = dict.fromkeys(("l1", "l0a", "l0b", "l0c", "ub"), 2)
-    return tile.ScheduleAttr.of(
-        slots, direct=direct and contraction is not None, tile=sizes, inner=inner, order=order[::-1]
-    )
+    lists = levels_of(kernel, KernelSizes(tuple(sizes), tuple(inner), tuple(inner)))
+    bypass_ub = bypass_ub and contraction is not None
+    return tile.ScheduleAttr.of(slots, lists, order=order[::-1], bypass_ub=bypass_ub)
 
 
 def make_fine(module: ModuleOp) -> None:
@@ -385,7 +386,7 @@ def test_loads_are_padded_where_tiles_overhang(rows: int, padded: int):
     module = make_program(w, w.block, [result]).module
     FormKernels().apply(make_context(), module)
     (op,) = (op for op in module.ops if isinstance(op, tile.KernelOp))
-    op.properties["schedule"] = tile.ScheduleAttr.of({"ub": 2}, tile=[rows, 6], inner=[rows, 6], order=[0])
+    op.properties["schedule"] = tile.ScheduleAttr.of({"ub": 2}, {"ub": [rows, 6]}, order=[0])
     apply_schedule(op)
     assert sum(load.pad is not None for load in op.walk() if isinstance(load, tile.LoadOp)) == padded
 
@@ -397,7 +398,7 @@ def test_operands_of_two_types_are_exchanged():
     module = make_program(w, w.block, [result]).module
     FormKernels().apply(make_context(), module)
     (op,) = (op for op in module.ops if isinstance(op, tile.KernelOp))
-    op.properties["schedule"] = fine_schedule(op, direct=False)
+    op.properties["schedule"] = fine_schedule(op, bypass_ub=False)
     apply_schedule(op)
     verify(module)
     (product,) = (o for o in op.walk() if isinstance(o, linalg.GenericOp) and is_multiply_add(o))
@@ -416,9 +417,9 @@ def test_matrices_have_the_sizes_of_the_schedule(name: str):
     contraction = next(c for c in kernel.computes.values() if c.contraction)
     roles, of = contraction_roles(contraction), kernel.classes.of[contraction.key]
     assert roles is not None
-    outer, inner = op.schedule.sizes("tile"), op.schedule.sizes("inner")
-    m, n = (prod(outer[of[d]] for d in dims) for dims in (roles.m, roles.n))
-    k = prod(inner[of[d]] for d in roles.k)
+    sizes = kernel_sizes(kernel, op.schedule)
+    m, n = (prod(sizes.tile[of[d]] for d in dims) for dims in (roles.m, roles.n))
+    k = prod(sizes.chunk[of[d]] for d in roles.k)
     apply_schedule(op)
     (product,) = (o for o in op.walk() if isinstance(o, linalg.GenericOp) and is_multiply_add(o))
     assert [prod(v.type.get_shape()) for v in product.inputs] == [m * k, k * n]  # type: ignore[attr-defined]

@@ -32,6 +32,7 @@ from npu_mlir.dialects.tile import Space, space_of
 from npu_mlir.passes import load_pass
 from npu_mlir.passes.linalg.generics import Builder, Map, tensor_type
 from npu_mlir.passes.tile.kernel import read_kernel
+from npu_mlir.passes.tile.kernel_sizes import kernel_sizes
 from npu_mlir.pipeline import phases_between
 from npu_mlir.targets.target import Target, get_target
 from random_linalg import LARGE, Program, make_program, multiply_add, programs
@@ -189,7 +190,7 @@ def expected_panels(op: tile.KernelOp) -> list[int]:
     """The bytes of the panels of a kernel's contraction by its schedule."""
     kernel = read_kernel(op)
     assert op.schedule is not None
-    sizes = op.schedule.sizes("tile")
+    sizes = kernel_sizes(kernel, op.schedule).tile
     panels: list[int] = []
     for compute in kernel.computes.values():
         if compute.contraction:
@@ -229,7 +230,9 @@ def test_chosen_schedules_fit(target: str):
         for kernel in run(module, PASSES[:CHOSEN]):
             assert kernel.schedule is not None
             count = len(read_kernel(kernel).classes.classes)
-            assert len(kernel.schedule.sizes("tile")) == len(kernel.schedule.sizes("inner")) == count
+            assert len(kernel_sizes(read_kernel(kernel), kernel.schedule).tile) == count
+            for level in tile.SIZE_LEVELS:
+                assert len(kernel.schedule.sizes(level)) in (0, count)
         for kernel in run(module, PASSES[CHOSEN:]):
             assert all(op.address is not None for op in kernel.walk() if isinstance(op, tile.AllocOp))
 

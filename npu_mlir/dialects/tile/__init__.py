@@ -14,6 +14,7 @@ from npu_mlir.dialects.tile.buffers import AllocOp, SlotOp
 from npu_mlir.dialects.tile.host import HostOp, YieldOp
 from npu_mlir.dialects.tile.kernels import KernelOp, LaunchOp, ReturnOp
 from npu_mlir.dialects.tile.schedule import ScheduleAttr
+from npu_mlir.dialects.tile.schedule_entries import ROLES, SIZE_LEVELS
 from npu_mlir.dialects.tile.spaces import (
     ROW_ALIGNMENT,
     Space,
@@ -45,6 +46,8 @@ __all__ = [
     "LaunchOp",
     "LoadOp",
     "ReturnOp",
+    "ROLES",
+    "SIZE_LEVELS",
     "ScheduleAttr",
     "SlotOp",
     "Space",

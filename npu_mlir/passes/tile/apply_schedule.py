@@ -8,7 +8,7 @@ accumulator is handed to the vector unit piece by piece.
 
 Before (a matrix product with a bias; types shortened):
 
-    tile.kernel @k(%A, %B, %b, %C) schedule <tile = [64, 32, 128], inner = [16, 32, 64], order = [0, 1]> {
+    tile.kernel @k(%A, %B, %b, %C) schedule <l1 = [64, 32, 128], l0 = [0, 0, 64], ub = [16, 0, 0], order = [0, 1]> {
       %a = tile.load %A[] ...
       %c = linalg.generic ... ins(%a, %w) outs(%zero)
       %d = linalg.generic ... ins(%c, %bias)
@@ -42,11 +42,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from npu_mlir.analysis.dims import LoopNestOp, Kind
-from npu_mlir.analysis.structured.roles import contraction_roles
-from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
-from npu_mlir.passes.tile.kernel import Kernel, exact_classes, read_kernel
+from npu_mlir.passes.tile.kernel import read_kernel
+from npu_mlir.passes.tile.kernel_sizes import kernel_sizes
 from npu_mlir.passes.tile.tiler.tiler import Tiler
 
 
@@ -65,48 +63,6 @@ def apply_schedule(op: tile.KernelOp) -> None:
     """Replace the body of a kernel by its tiled form."""
     kernel = read_kernel(op)
     assert op.schedule is not None
-    sizes = {key: op.schedule.sizes(key) for key in ("tile", "inner", "order")}
-    _check_schedule(kernel, sizes)
-    tiled = Tiler(kernel, sizes["tile"], sizes["inner"], sizes["order"], op.schedule.direct).run()
+    tiled = Tiler(kernel, kernel_sizes(kernel, op.schedule), op.schedule.order, op.schedule.bypass_ub).run()
     op.body.detach_block(op.body.block)
     op.body.add_block(tiled)
-
-
-def _check_schedule(kernel: Kernel, sizes: dict[str, tuple[int, ...]]) -> None:
-    op, classes = kernel.op, kernel.classes
-    count = len(classes.classes)
-    if len(sizes["tile"]) != count or len(sizes["inner"]) != count:
-        raise UserError(f"the schedule must give 'tile' and 'inner' for {count} dimension classes", loc=op)
-    contractions = [compute for compute in kernel.computes.values() if compute.contraction]
-    batch = {classes.of[compute.key][d] for compute in contractions for d in _batch(compute)}
-    exact = {c for compute in contractions for c in exact_classes(kernel, compute)}
-    for c, size, inner in zip(classes.classes, sizes["tile"], sizes["inner"], strict=True):
-        if not 0 < inner <= size:
-            raise UserError(f"class {c.id}: need 0 < inner <= tile, got {inner} and {size}", loc=op)
-        if size % inner:
-            raise UserError(
-                f"class {c.id}: the inner size {inner} has to divide the tile size {size}", loc=op
-            )
-        if c.kind is Kind.MIXED and not inner == size == c.extent:
-            raise UserError(
-                f"class {c.id} is reduced and used again: tile and inner size must be whole, {c.extent}",
-                loc=op,
-            )
-        if c.id in batch and size != 1:
-            raise UserError(
-                f"class {c.id} is a batch of matrix products: its tile must be 1, got {size}", loc=op
-            )
-        if c.id in exact and c.extent % size:
-            raise UserError(
-                f"class {c.id} is a sum over a part of an operand: its tile has to divide {c.extent}, got {size}",
-                loc=op,
-            )
-    looped = {c.id for c in classes.classes if c.kind is Kind.PAR and sizes["tile"][c.id] < c.extent}
-    if not looped <= set(sizes["order"]):
-        raise UserError(f"the order must name the tiled parallel classes {sorted(looped)}", loc=op)
-
-
-def _batch(compute: LoopNestOp) -> tuple[int, ...]:
-    """The batch dims of a contraction, of which L0 holds one at a time."""
-    roles = contraction_roles(compute)
-    return () if roles is None else roles.batch

@@ -11,7 +11,7 @@ Before:
 After:
 
     tile.kernel @k(%A: memref<197x333xf32, gm>, ...)
-        schedule #tile.schedule<{tile = array<i64: 112, 101, 333>, inner = ..., order = ..., slots = {...}}> {
+        schedule #tile.schedule<l1 = [112, 101, 333], l0 = [0, 0, 64], order = [0, 1], slots = {...}> {
 
 Leaves alone: kernels that have a schedule.
 An error: a kernel whose smallest tiles do not fit; the message lists the largest buffers.
@@ -44,6 +44,7 @@ from npu_mlir.passes.tile.bufferize import bufferize_kernel
 from npu_mlir.passes.tile.double_buffer import double_buffer
 from npu_mlir.passes.tile.fold_fixpipe import fixpipe_does, fold_fixpipe
 from npu_mlir.passes.tile.kernel import Kernel, exact_classes, read_kernel
+from npu_mlir.passes.tile.kernel_sizes import KernelSizes, levels_of
 from npu_mlir.passes.tile.plan_memory import Overflow, overflow_error, try_plan
 from npu_mlir.passes.tile.split_compute import split_kernel
 from npu_mlir.targets.module_target import target_of
@@ -145,9 +146,9 @@ def _vector_schedules(kernel: Kernel, target: Target) -> Iterator[tile.ScheduleA
         sizes = shrink(nests, extents, budget, target.vector_bytes // 4)
         tiles = [sizes[c] for c in range(len(extents))]
         looped = [c for c in order if sizes[c] < extents[c]]
-        yield tile.ScheduleAttr.of({"ub": 2}, tile=tiles, inner=tiles, order=looped)
+        yield tile.ScheduleAttr.of({"ub": 2}, {"ub": tiles}, order=looped)
         if budget == 1:
-            yield tile.ScheduleAttr.of({"ub": 1}, tile=tiles, inner=tiles, order=looped)
+            yield tile.ScheduleAttr.of({"ub": 1}, {"ub": tiles}, order=looped)
             return
         budget = budget * 2 // 3
 
@@ -218,20 +219,19 @@ def _schedule(
 ) -> tile.ScheduleAttr:
     classes = kernel.classes.classes
     tile_ = list(tiling.tile)
-    inner = list(tiling.inner)
     dims = (*product.m, *product.n)
     whole = {c.id for c in classes if c.kind is Kind.MIXED}
     _round_for_pieces(product, tile_, dims, piece, target, whole)
+    pieces = list(tile_)
     room = piece.elements // math.prod(tile_[d] for d in dims if d in whole)
     free = [d for d in dims if d not in whole]
     for d, size in zip(free, fill_divisors([tile_[d] for d in free], room), strict=True):
-        inner[d] = size
-    for c in classes[len(tile_) :]:
-        tile_.append(c.extent)
-        inner.append(c.extent)
+        pieces[d] = size
+    rest = [c.extent for c in classes[len(tile_) :]]
+    sizes = KernelSizes((*tile_, *rest), (*tiling.inner, *rest), (*pieces, *rest))
     slots = {"l1": 2, "l0a": 2, "l0b": 2, "l0c": tiling.l0c_slots, "ub": piece.slots}
     return tile.ScheduleAttr.of(
-        slots, direct=target.split_cores, tile=tile_, inner=inner, order=list(tiling.order)
+        slots, levels_of(kernel, sizes), order=tiling.order, bypass_ub=target.split_cores
     )
 
 

@@ -1,7 +1,7 @@
 """Give the buffers of a kernel their ping-pong copies and move them to the top of the kernel.
 
-A buffer that a loop fills on one pipe and reads on another gets as many slots as the schedule says for its space, so
-that the filling of the next iteration can overlap the reading of this one. The slot of an iteration is the running
+A buffer that a loop fills on one pipe and reads on another gets as many slots as the schedule says for its space (or
+for what it is for there, its role), so that the filling of the next iteration can overlap the reading of this one. The slot of an iteration is the running
 count over all loops around the buffer. Buffers of one pipe, and those outside loops, keep one slot.
 
 Before (schedule: slots = {ub = 2}):
@@ -59,13 +59,11 @@ class DoubleBuffer(ModulePass):
 
 def double_buffer(kernel: tile.KernelOp) -> None:
     """Hoist the buffers of one kernel and give them slots."""
-    slots = kernel.schedule.slots() if kernel.schedule is not None else {}
     top = kernel.body.block
     counts: dict[Block, SSAValue] = {}
     for alloc in [op for op in kernel.walk() if isinstance(op, tile.AllocOp) and op.parent is not top]:
         home = cast("Block", alloc.parent)
-        space = space_of(alloc.buffer.type)
-        copies = slots.get(space, 1) if space is not None and len(_pipes(alloc)) > 1 else 1
+        copies = _copies(alloc, kernel.schedule)
         if copies > 1:
             with located(alloc):
                 if home not in counts:
@@ -78,6 +76,26 @@ def double_buffer(kernel: tile.KernelOp) -> None:
             alloc.properties["slots"] = IntegerAttr(copies, i64)
         alloc.detach()
         top.insert_op_before(alloc, cast("Operation", top.first_op))
+
+
+def _copies(alloc: tile.AllocOp, schedule: tile.ScheduleAttr | None) -> int:
+    """How many slots a buffer gets."""
+    space = space_of(alloc.buffer.type)
+    if schedule is None or space is None or len(_pipes(alloc)) < 2:
+        return 1
+    return schedule.slots_of(space, _role(alloc, space))
+
+
+def _role(alloc: tile.AllocOp, space: Space) -> str:
+    """What a buffer is for: one of `tile.ROLES`."""
+    users = [use.operation for use in alloc.buffer.uses]
+    if space is Space.L1:
+        readers = {space_of(op.tile_type) for op in users if isinstance(op, tile.LoadOp) and op.source is alloc.buffer}
+        return "a" if Space.L0A in readers else "b" if Space.L0B in readers else "init"
+    fillers = {
+        space_of(op.source.type) for op in users if isinstance(op, tile.LoadOp) and op.source is not alloc.buffer
+    }
+    return "in" if Space.GM in fillers else "acc" if Space.L0C in fillers else "out"
 
 
 def _pipes(alloc: tile.AllocOp) -> set[Pipe]:

@@ -26,6 +26,11 @@ class Kernel:
     stores: list[tile.StoreOp]
 
     @property
+    def contractions(self) -> list[LoopNestOp]:
+        """The operations for the cube."""
+        return [compute for compute in self.computes.values() if compute.contraction]
+
+    @property
     def root(self) -> Operation:
         """The operation that the kernel is about."""
         return root_of(list(self.computes.values()))

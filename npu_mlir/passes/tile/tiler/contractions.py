@@ -22,6 +22,7 @@ from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place
 from npu_mlir.support.locations import located
 from npu_mlir.passes.tile.kernel import Kernel
+from npu_mlir.passes.tile.kernel_sizes import KernelSizes
 from npu_mlir.passes.tile.tiler.loops import Position
 from npu_mlir.passes.tile.tiler.operands import OperandTiler, Tensor
 
@@ -29,10 +30,9 @@ from npu_mlir.passes.tile.tiler.operands import OperandTiler, Tensor
 class ContractionTiler(OperandTiler):
     """Makes the accumulators of contractions, and brings pieces of them to UB."""
 
-    def __init__(self, kernel: Kernel, tile_: Sequence[int], inner: Sequence[int], order: Sequence[int]):
-        super().__init__(kernel, tile_)
-        self.inner = inner
-        self.order = [c for c in order if tile_[c] < self.classes.classes[c].extent]
+    def __init__(self, kernel: Kernel, sizes: KernelSizes, order: Sequence[int]):
+        super().__init__(kernel, sizes)
+        self.order = [c for c in order if sizes.tile[c] < self.classes.classes[c].extent]
         self.outer = self.here.position
         """The position inside the outer loops, where accumulators are made."""
 
@@ -104,7 +104,7 @@ class ContractionTiler(OperandTiler):
         if not rest:
             panels = [self.operand(compute, i, Space.L1) for i in (0, 1)]
             return self._k0_loops(compute, roles, panels, list(roles.k), {}, acc)
-        c, step = rest[0], self.tile[rest[0]]
+        c, step = rest[0], self.sizes.tile[rest[0]]
         if step >= self.classes.classes[c].extent:
             with self.at({c: Position((), step)}):
                 return self._k_loops(compute, roles, rest[1:], acc)
@@ -126,9 +126,9 @@ class ContractionTiler(OperandTiler):
         if not rest:
             return self._multiply(compute, roles, panels, offsets, acc)
         c = rest[0]
-        if self.inner[c] == self.size(c):
+        if self.sizes.chunk[c] == self.size(c):
             return self._k0_loops(compute, roles, panels, rest[1:], offsets, acc)
-        with self.loop(c, self.size(c), self.inner[c], acc) as loop:
+        with self.loop(c, self.size(c), self.sizes.chunk[c], acc) as loop:
             carried = loop.body.block.args
             inner = self._k0_loops(compute, roles, panels, rest[1:], offsets | {c: carried[0]}, carried[1])
             self.here.block.add_op(scf.YieldOp(inner))

@@ -18,6 +18,7 @@ from npu_mlir.analysis.structured.nest import is_shape_only
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place
 from npu_mlir.passes.tile.kernel import Kernel
+from npu_mlir.passes.tile.kernel_sizes import KernelSizes
 from npu_mlir.passes.tile.tiler.loops import LoopNest, Position
 
 Tensor = TensorType[Attribute]
@@ -26,13 +27,13 @@ Tensor = TensorType[Attribute]
 class OperandTiler(LoopNest, ABC):
     """Makes the tiles of operands at the current position."""
 
-    def __init__(self, kernel: Kernel, tile_: Sequence[int]):
+    def __init__(self, kernel: Kernel, sizes: KernelSizes):
         self.kernel = kernel
         self.classes = kernel.classes
-        self.tile = tile_
+        self.sizes = sizes
         args = kernel.op.body.block.args
         start = {
-            c.id: Position((), tile_[c.id] if c.kind is not Kind.RED else c.extent)
+            c.id: Position((), sizes.tile[c.id] if c.kind is not Kind.RED else c.extent)
             for c in self.classes.classes
         }
         super().__init__([a.type for a in args], start)
@@ -116,7 +117,7 @@ class OperandTiler(LoopNest, ABC):
 
     def _overhangs(self, classes: set[int]) -> bool:
         """Whether some tile of these classes reaches beyond their extent."""
-        return any(self.classes.classes[c].extent % self.tile[c] for c in classes)
+        return any(self.classes.classes[c].extent % self.sizes.tile[c] for c in classes)
 
     def gm(self, value: SSAValue) -> SSAValue:
         index = list(self.kernel.op.body.block.args).index(value)  # type: ignore[arg-type]

@@ -20,6 +20,7 @@ from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place
 from npu_mlir.support.locations import located
 from npu_mlir.passes.tile.kernel import Kernel
+from npu_mlir.passes.tile.kernel_sizes import KernelSizes
 from npu_mlir.passes.tile.tiler.contractions import ContractionTiler
 from npu_mlir.passes.tile.tiler.loops import Position
 from npu_mlir.passes.tile.tiler.operands import Tensor
@@ -29,10 +30,10 @@ class Tiler(ContractionTiler):
     """Generates the tiled body of one kernel."""
 
     def __init__(
-        self, kernel: Kernel, tile_: Sequence[int], inner: Sequence[int], order: Sequence[int], direct: bool
+        self, kernel: Kernel, sizes: KernelSizes, order: Sequence[int], bypass_ub: bool
     ):
-        super().__init__(kernel, tile_, inner, order)
-        self.direct = direct
+        super().__init__(kernel, sizes, order)
+        self.bypass_ub = bypass_ub
 
     def run(self) -> Block:
         """The tiled body."""
@@ -42,14 +43,14 @@ class Tiler(ContractionTiler):
 
     def _run(self) -> None:
         contraction = next((op for op in self.kernel.computes.values() if op.contraction), None)
-        with self.loops(self.order, lambda c: (self.classes.classes[c].extent, self.tile[c])):
+        with self.loops(self.order, lambda c: (self.classes.classes[c].extent, self.sizes.tile[c])):
             self.outer = self.here.position
             pieces: list[int] = []
             if contraction is not None:
                 self.accumulator(contraction)
                 dims = [self.classes.of[contraction.key][d] for d in contraction.result]
-                pieces = [c for c in dims if self.inner[c] < self.tile[c] and not self.direct]
-            with self.loops(pieces, lambda c: (self.tile[c], self.inner[c])):
+                pieces = [c for c in dims if self.sizes.piece[c] < self.sizes.tile[c] and not self.bypass_ub]
+            with self.loops(pieces, lambda c: (self.sizes.tile[c], self.sizes.piece[c])):
                 for store in self.kernel.stores:
                     with located(store):
                         self._store(store)
@@ -73,9 +74,9 @@ class Tiler(ContractionTiler):
     def _stored(self, compute: LoopNestOp) -> tuple[SSAValue, list[int]]:
         """The tile to store and, for each of its dims, which dim of the result it is.
 
-        With `direct`, that is the accumulator itself: the fixpipe casts it on its way to GM.
+        With `bypass_ub`, that is the accumulator itself: the fixpipe casts it on its way to GM.
         """
-        if not self.direct:
+        if not self.bypass_ub:
             return self.value(compute), list(range(len(compute.result)))
         contraction = self._contraction_of(compute)
         roles = self.roles(contraction)
@@ -148,13 +149,13 @@ class Tiler(ContractionTiler):
         """A vector reduction: chunk after chunk accumulated, the last one by itself when it is shorter."""
         of = self.classes.of[compute.key]
         chunked = [
-            of[d] for d, red in enumerate(compute.reduction) if red and self.tile[of[d]] < self.size(of[d])
+            of[d] for d, red in enumerate(compute.reduction) if red and self.sizes.tile[of[d]] < self.size(of[d])
         ]
 
         def chunks(rest: Sequence[int], acc: SSAValue) -> SSAValue:
             if not rest:
                 return self._generic(compute, acc)
-            c, step = rest[0], self.tile[rest[0]]
+            c, step = rest[0], self.sizes.tile[rest[0]]
             extent = self.classes.classes[c].extent
             with self.loop(c, extent - extent % step, step, acc) as loop:
                 self.here.block.add_op(scf.YieldOp(chunks(rest[1:], loop.body.block.args[1])))

@@ -28,6 +28,139 @@ tile.kernel @schedule(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.space<g
 
 // -----
 
+// CHECK: error: 'l1': a size can't be negative, got -8
+tile.kernel @entry0(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<l1 = [4, -8]> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'order': the number of a class can't be negative, got -1
+tile.kernel @entry1(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<order = [-1]> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'order' names a class twice: [1, 1]
+tile.kernel @entry2(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<order = [1, 1]> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'l1' is a list of integers
+tile.kernel @entry3(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<l1 = 4> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'l1' is given twice
+tile.kernel @entry4(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<l1 = [4], l1 = [2]> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: unknown entry of a schedule 'ordre'; did you mean 'order'?
+tile.kernel @entry5(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<ordre = [1]> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: unknown entry of a schedule 'tile'; expected one of l1, l0, ub, order, slots, bypass_ub, ops
+tile.kernel @entry6(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<tile = [4]> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'slots' gives a number for memories: {l1 = 2, ub = 2}
+tile.kernel @entry7(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<slots = 2> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: unknown memory 'l2'; expected one of l1, l0a, l0b, l0c, ub
+tile.kernel @entry8(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<slots = {l2 = 2}> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: unknown memory 'gm'; expected one of l1, l0a, l0b, l0c, ub
+tile.kernel @entry9(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<slots = {gm = 2}> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'ub' needs at least one slot
+tile.kernel @entry10(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<slots = {ub = 0}> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'ub': unknown role 'inn'; did you mean 'in'?
+tile.kernel @entry11(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<slots = {ub = {inn = 2}}> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'l1.a' needs at least one slot
+tile.kernel @entry12(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<slots = {l1 = {a = 0}}> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: the buffers of 'l0a' have no roles: give one number of slots
+tile.kernel @entry13(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<slots = {l0a = {a = 2}}> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'ub' is given twice
+tile.kernel @entry14(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<slots = {ub = 1, ub = 2}> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'bypass_ub' takes no value
+tile.kernel @entry15(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<bypass_ub = 1> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'ops' gives sizes for operations by their position: {1 = {l0 = [0, 0, 32]}}
+tile.kernel @entry16(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<ops = {first = {ub = [1]}}> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: unknown entry of a schedule 'order'; expected one of l1, l0, ub
+tile.kernel @entry17(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<ops = {0 = {order = [1]}}> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'ub': a size can't be negative, got -1
+tile.kernel @entry18(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<ops = {0 = {ub = [-1]}}> {
+  tile.return
+}
+
+// -----
+
 // CHECK: error: unknown memory space 'l2', expected one of gm, l1, l0a, l0b, l0c, ub
 tile.kernel @space(%y: memref<8xf32, #tile.space<l2>>) {
   tile.return

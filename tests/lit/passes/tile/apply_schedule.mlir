@@ -23,7 +23,7 @@
 // CHECK:               %[[U:.*]] = linalg.generic {{.*}} ins(%[[T]] :
 // CHECK:               tile.store %[[U]], %y[%[[M]], %[[S]], %[[N]]] map affine_map<(d0, d1, d2, d3, d4) -> (((d0 + d1) + d3), (d2 + d4))>
 tile.kernel @product(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: memref<8x6xf32, #gm>)
-    schedule #tile.schedule<{tile = array<i64: 4, 3, 8>, inner = array<i64: 2, 3, 4>, order = array<i64: 0, 1>}> {
+    schedule #tile.schedule<l1 = [4, 3, 8], l0 = [0, 0, 4], ub = [2, 0, 0], order = [0, 1]> {
   %a = tile.load %x[] map #id : memref<8x12xf32, #gm> -> tensor<8x12xf32>
   %b = tile.load %w[] map #id : memref<12x6xf32, #gm> -> tensor<12x6xf32>
   %zero = arith.constant 0.0 : f32
@@ -63,7 +63,7 @@ tile.kernel @product(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: m
 // CHECK:             linalg.generic {{.*}} ins(%[[A]], %[[B]] :
 // CHECK:             tile.store
 tile.kernel @order(%a: memref<10x6xf32, #gm>, %b: memref<6xf32, #gm>, %y: memref<10x6xf32, #gm>)
-    schedule #tile.schedule<{tile = array<i64: 4, 3>, inner = array<i64: 4, 3>, order = array<i64: 1, 0>}> {
+    schedule #tile.schedule<ub = [4, 3], order = [1, 0]> {
   %0 = tile.load %a[] map affine_map<(m, n) -> (m, n)> : memref<10x6xf32, #gm> -> tensor<10x6xf32>
   %1 = tile.load %b[] map affine_map<(n) -> (n)> : memref<6xf32, #gm> -> tensor<6xf32>
   %e = tensor.empty() : tensor<10x6xf32>
@@ -90,7 +90,7 @@ tile.kernel @order(%a: memref<10x6xf32, #gm>, %b: memref<6xf32, #gm>, %y: memref
 // CHECK:         tile.load %a[%{{.*}}] {{.*}} -> tensor<2xf32, #tile.space<ub>>
 // CHECK-NEXT:    linalg.generic {{.*}} outs(%[[S]] :
 tile.kernel @sum(%a: memref<10xf32, #gm>, %y: memref<f32, #gm>)
-    schedule #tile.schedule<{tile = array<i64: 4>, inner = array<i64: 4>, order = array<i64>}> {
+    schedule #tile.schedule<ub = [4]> {
   %0 = tile.load %a[] map affine_map<(m) -> (m)> : memref<10xf32, #gm> -> tensor<10xf32>
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<f32>
@@ -115,7 +115,7 @@ tile.kernel @sum(%a: memref<10xf32, #gm>, %y: memref<f32, #gm>)
 // CHECK:           tile.load %a[%[[I]]] map affine_map<(d0, d1) -> (((d0 * 2) + d1))> {{.*}}-> tensor<5xf32, #tile.space<ub>>
 // CHECK:           linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (((d0 * 2) + d1))>, affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0)>]
 tile.kernel @pool(%a: memref<9xf32, #gm>, %y: memref<4xf32, #gm>)
-    schedule #tile.schedule<{tile = array<i64: 2, 3>, inner = array<i64: 2, 3>, order = array<i64: 0>}> {
+    schedule #tile.schedule<ub = [2, 3], order = [0]> {
   %0 = tile.load %a[] map affine_map<(m) -> (m)> : memref<9xf32, #gm> -> tensor<9xf32>
   %low = arith.constant 0xFF800000 : f32
   %window = tensor.empty() : tensor<3xf32>

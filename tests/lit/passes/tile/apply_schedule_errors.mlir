@@ -1,9 +1,9 @@
 // RUN: not npu-opt %s --tile-apply-schedule --split-input-file 2>&1 | filecheck %s
 
-// CHECK: error: the schedule must give 'tile' and 'inner' for 3 dimension classes
+// CHECK: error: the schedule must give 'l1' for 3 dimension classes, got 2
 #gm = #tile.space<gm>
 tile.kernel @count(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: memref<8x6xf32, #gm>)
-    schedule #tile.schedule<{tile = array<i64: 4, 3>, inner = array<i64: 4, 3>, order = array<i64: 0, 1>}> {
+    schedule #tile.schedule<l1 = [4, 3], order = [0, 1]> {
   %a = tile.load %x[] map affine_map<(m, n) -> (m, n)> : memref<8x12xf32, #gm> -> tensor<8x12xf32>
   %b = tile.load %w[] map affine_map<(m, n) -> (m, n)> : memref<12x6xf32, #gm> -> tensor<12x6xf32>
   %zero = arith.constant 0.0 : f32
@@ -24,10 +24,10 @@ tile.kernel @count(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: mem
 
 // -----
 
-// CHECK: error: class 0: need 0 < inner <= tile, got 0 and 4
+// CHECK: error: the schedule has sizes for operation 1, the kernel has 1
 #gm = #tile.space<gm>
-tile.kernel @zero(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: memref<8x6xf32, #gm>)
-    schedule #tile.schedule<{tile = array<i64: 4, 3, 8>, inner = array<i64: 0, 3, 8>, order = array<i64: 0, 1>}> {
+tile.kernel @operation(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: memref<8x6xf32, #gm>)
+    schedule #tile.schedule<l1 = [4, 3, 8], order = [0, 1], ops = {1 = {l0 = [0, 0, 2]}}> {
   %a = tile.load %x[] map affine_map<(m, n) -> (m, n)> : memref<8x12xf32, #gm> -> tensor<8x12xf32>
   %b = tile.load %w[] map affine_map<(m, n) -> (m, n)> : memref<12x6xf32, #gm> -> tensor<12x6xf32>
   %zero = arith.constant 0.0 : f32
@@ -48,10 +48,10 @@ tile.kernel @zero(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: memr
 
 // -----
 
-// CHECK: error: class 0: need 0 < inner <= tile, got 8 and 4
+// CHECK: error: class 0: 'ub' can't be more than 'l1', got 8 and 4
 #gm = #tile.space<gm>
 tile.kernel @larger(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: memref<8x6xf32, #gm>)
-    schedule #tile.schedule<{tile = array<i64: 4, 3, 8>, inner = array<i64: 8, 3, 8>, order = array<i64: 0, 1>}> {
+    schedule #tile.schedule<l1 = [4, 3, 8], ub = [8, 0, 0], order = [0, 1]> {
   %a = tile.load %x[] map affine_map<(m, n) -> (m, n)> : memref<8x12xf32, #gm> -> tensor<8x12xf32>
   %b = tile.load %w[] map affine_map<(m, n) -> (m, n)> : memref<12x6xf32, #gm> -> tensor<12x6xf32>
   %zero = arith.constant 0.0 : f32
@@ -72,10 +72,10 @@ tile.kernel @larger(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: me
 
 // -----
 
-// CHECK: error: class 2: the inner size 3 has to divide the tile size 8
+// CHECK: error: class 2: 'l0' has to divide 'l1', got 3 and 8
 #gm = #tile.space<gm>
 tile.kernel @divide(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: memref<8x6xf32, #gm>)
-    schedule #tile.schedule<{tile = array<i64: 4, 3, 8>, inner = array<i64: 4, 3, 3>, order = array<i64: 0, 1>}> {
+    schedule #tile.schedule<l1 = [4, 3, 8], l0 = [0, 0, 3], order = [0, 1]> {
   %a = tile.load %x[] map affine_map<(m, n) -> (m, n)> : memref<8x12xf32, #gm> -> tensor<8x12xf32>
   %b = tile.load %w[] map affine_map<(m, n) -> (m, n)> : memref<12x6xf32, #gm> -> tensor<12x6xf32>
   %zero = arith.constant 0.0 : f32
@@ -99,7 +99,7 @@ tile.kernel @divide(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: me
 // CHECK: error: the order must name the tiled parallel classes [0, 1]
 #gm = #tile.space<gm>
 tile.kernel @order(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: memref<8x6xf32, #gm>)
-    schedule #tile.schedule<{tile = array<i64: 4, 3, 8>, inner = array<i64: 4, 3, 8>, order = array<i64: 0>}> {
+    schedule #tile.schedule<l1 = [4, 3, 8], order = [0]> {
   %a = tile.load %x[] map affine_map<(m, n) -> (m, n)> : memref<8x12xf32, #gm> -> tensor<8x12xf32>
   %b = tile.load %w[] map affine_map<(m, n) -> (m, n)> : memref<12x6xf32, #gm> -> tensor<12x6xf32>
   %zero = arith.constant 0.0 : f32
@@ -120,10 +120,10 @@ tile.kernel @order(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: mem
 
 // -----
 
-// CHECK: error: class 1 is reduced and used again: tile and inner size must be whole, 12
+// CHECK: error: class 1: it is reduced and used again, so it has to be whole, 12
 #gm = #tile.space<gm>
 tile.kernel @whole(%x: memref<8x12xf32, #gm>, %y: memref<8x12xf32, #gm>)
-    schedule #tile.schedule<{tile = array<i64: 4, 6>, inner = array<i64: 4, 6>, order = array<i64: 0>}> {
+    schedule #tile.schedule<ub = [4, 6], order = [0]> {
   %a = tile.load %x[] map affine_map<(m, n) -> (m, n)> : memref<8x12xf32, #gm> -> tensor<8x12xf32>
   %e2 = tensor.empty() : tensor<8x12xf32>
   %power = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>],
@@ -157,10 +157,10 @@ tile.kernel @whole(%x: memref<8x12xf32, #gm>, %y: memref<8x12xf32, #gm>)
 
 // -----
 
-// CHECK: error: class 1 is reduced and used again: tile and inner size must be whole, 12
+// CHECK: error: class 0 is no loop of a matrix product: it has a size in 'ub' only
 #gm = #tile.space<gm>
 tile.kernel @pieces(%x: memref<8x12xf32, #gm>, %y: memref<8x12xf32, #gm>)
-    schedule #tile.schedule<{tile = array<i64: 4, 12>, inner = array<i64: 4, 6>, order = array<i64: 0>}> {
+    schedule #tile.schedule<l1 = [4, 12], order = [0]> {
   %a = tile.load %x[] map affine_map<(m, n) -> (m, n)> : memref<8x12xf32, #gm> -> tensor<8x12xf32>
   %e2 = tensor.empty() : tensor<8x12xf32>
   %power = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>],
@@ -195,9 +195,9 @@ tile.kernel @pieces(%x: memref<8x12xf32, #gm>, %y: memref<8x12xf32, #gm>)
 // -----
 
 #gm = #tile.space<gm>
-// CHECK: error: class 0 is a batch of matrix products: its tile must be 1, got 2
+// CHECK: error: class 0: it is a batch of matrix products: its tile must be 1, got 2
 tile.kernel @batch(%x: memref<4x8x12xf32, #gm>, %w: memref<4x12x6xf32, #gm>, %y: memref<4x8x6xf32, #gm>)
-    schedule #tile.schedule<{tile = array<i64: 2, 8, 6, 12>, inner = array<i64: 2, 8, 6, 12>, order = array<i64: 0>}> {
+    schedule #tile.schedule<l1 = [2, 8, 6, 12], order = [0]> {
   %a = tile.load %x[] map affine_map<(b, m, n) -> (b, m, n)> : memref<4x8x12xf32, #gm> -> tensor<4x8x12xf32>
   %b = tile.load %w[] map affine_map<(b, m, n) -> (b, m, n)> : memref<4x12x6xf32, #gm> -> tensor<4x12x6xf32>
   %zero = arith.constant 0.0 : f32
@@ -220,10 +220,10 @@ tile.kernel @batch(%x: memref<4x8x12xf32, #gm>, %w: memref<4x12x6xf32, #gm>, %y:
 // -----
 
 // The operand is a slice: its neighbours must not be added.
-// CHECK: error: class 2 is a sum over a part of an operand: its tile has to divide 12, got 8
+// CHECK: error: class 2: it is a sum over a part of an operand: its tile has to divide 12, got 8
 #gm = #tile.space<gm>
 tile.kernel @neighbours(%x: memref<8x20xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: memref<8x6xf32, #gm>)
-    schedule #tile.schedule<{tile = array<i64: 4, 3, 8>, inner = array<i64: 4, 3, 8>, order = array<i64: 0, 1>}> {
+    schedule #tile.schedule<l1 = [4, 3, 8], order = [0, 1]> {
   %a = tile.load %x[] map affine_map<(m, n) -> (m, n + 2)> : memref<8x20xf32, #gm> -> tensor<8x12xf32>
   %b = tile.load %w[] map affine_map<(m, n) -> (m, n)> : memref<12x6xf32, #gm> -> tensor<12x6xf32>
   %zero = arith.constant 0.0 : f32
@@ -247,7 +247,7 @@ tile.kernel @neighbours(%x: memref<8x20xf32, #gm>, %w: memref<12x6xf32, #gm>, %y
 // CHECK: error: only a cast can be done on the way from L0C to GM
 #gm = #tile.space<gm>
 tile.kernel @direct(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: memref<8x6xf32, #gm>)
-    schedule #tile.schedule<{tile = array<i64: 4, 3, 12>, inner = array<i64: 4, 3, 12>, order = array<i64: 0, 1>, direct}> {
+    schedule #tile.schedule<l1 = [4, 3, 12], order = [0, 1], bypass_ub> {
   %a = tile.load %x[] map affine_map<(m, n) -> (m, n)> : memref<8x12xf32, #gm> -> tensor<8x12xf32>
   %b = tile.load %w[] map affine_map<(m, n) -> (m, n)> : memref<12x6xf32, #gm> -> tensor<12x6xf32>
   %zero = arith.constant 0.0 : f32
@@ -279,7 +279,7 @@ tile.kernel @direct(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: me
 #gm = #tile.space<gm>
 // CHECK: error: the operations of the kernel do not form one loop nest
 tile.kernel @nest(%a: memref<4x4xf32, #gm>, %y: memref<4x4xf32, #gm>)
-    schedule #tile.schedule<{tile = array<i64: 4, 4>, inner = array<i64: 4, 4>, order = array<i64>}> {
+    schedule #tile.schedule<ub = [4, 4]> {
   %0 = tile.load %a[] map affine_map<(m, n) -> (m, n)> : memref<4x4xf32, #gm> -> tensor<4x4xf32>
   %e = tensor.empty() : tensor<4x4xf32>
   %r = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>],
@@ -306,7 +306,7 @@ tile.kernel @nest(%a: memref<4x4xf32, #gm>, %y: memref<4x4xf32, #gm>)
 #gm = #tile.space<gm>
 // CHECK: error: a kernel stores results of linalg.generic only
 tile.kernel @copy(%a: memref<4xf32, #gm>, %y: memref<4xf32, #gm>)
-    schedule #tile.schedule<{tile = array<i64>, inner = array<i64>, order = array<i64>}> {
+    schedule #tile.schedule<> {
   %0 = tile.load %a[] map affine_map<(m) -> (m)> : memref<4xf32, #gm> -> tensor<4xf32>
   tile.store %0, %y[] map affine_map<(m) -> (m)> : tensor<4xf32>, memref<4xf32, #gm>
   tile.return
@@ -317,7 +317,7 @@ tile.kernel @copy(%a: memref<4xf32, #gm>, %y: memref<4xf32, #gm>)
 // CHECK: error: a kernel that is not tiled loads whole operands, through linear maps
 #gm = #tile.space<gm>
 tile.kernel @indices(%x: memref<12xf32, #gm>, %y: memref<4xf32, #gm>)
-    schedule #tile.schedule<{tile = array<i64: 4>, inner = array<i64: 4>, order = array<i64>}> {
+    schedule #tile.schedule<ub = [4]> {
   %i = arith.constant 3 : index
   %a = tile.load %x[%i] map affine_map<(i, m) -> (i + m)> : memref<12xf32, #gm> -> tensor<4xf32>
   %e = tensor.empty() : tensor<4xf32>

@@ -1,9 +1,9 @@
 // RUN: npu-opt %s --tile-choose-schedule --split-input-file | filecheck %s
 // RUN: npu-opt %s --split-input-file --tile-choose-schedule --tile-apply-schedule --tile-split-compute --tile-bufferize --tile-double-buffer --tile-plan-memory | filecheck %s --check-prefix=FITS
 
-// Tile sizes for the classes m, n, k; the order names what is tiled; slots per space.
+// Tile sizes for the classes m, n, k, per level where they are cut; the order names what is tiled; slots per space.
 // CHECK-LABEL: tile.kernel @product(
-// CHECK-SAME:    schedule #tile.schedule<{tile = array<i64: {{[0-9]+, [0-9]+, [0-9]+}}>, inner = array<i64: {{[0-9]+, [0-9]+, [0-9]+}}>, order = array<i64{{.*}}>, slots = {l1 = 2 : i64, l0a = 2 : i64, l0b = 2 : i64, l0c = {{[12]}} : i64, ub = {{[12]}} : i64}}>
+// CHECK-SAME:    schedule #tile.schedule<l1 = [{{[0-9]+, [0-9]+, [0-9]+}}]{{.*}}, order = [{{.*}}], slots = {l1 = 2, l0a = 2, l0b = 2, l0c = {{[12]}}, ub = {{[12]}}}>
 // FITS-LABEL: tile.kernel @product(
 // FITS-COUNT-6:  address = {{[0-9]+}}
 #gm = #tile.space<gm>
@@ -32,10 +32,10 @@ tile.kernel @product(%x: memref<8x100xf32, #gm>, %w: memref<100x50xf32, #gm>, %y
 
 // A schedule that is there already stays.
 // CHECK-LABEL: tile.kernel @given(
-// CHECK-SAME:    schedule #tile.schedule<{tile = array<i64: 4, 4, 8>, inner = array<i64: 4, 4, 8>, order = array<i64: 1, 0>}>
+// CHECK-SAME:    schedule #tile.schedule<l1 = [4, 4, 8], order = [1, 0]>
 #gm = #tile.space<gm>
 builtin.module attributes {npu.target = "toy"} {
-tile.kernel @given(%x: memref<8x16xf32, #gm>, %w: memref<16x8xf32, #gm>, %y: memref<8x8xf32, #gm>) schedule #tile.schedule<{tile = array<i64: 4, 4, 8>, inner = array<i64: 4, 4, 8>, order = array<i64: 1, 0>}> {
+tile.kernel @given(%x: memref<8x16xf32, #gm>, %w: memref<16x8xf32, #gm>, %y: memref<8x8xf32, #gm>) schedule #tile.schedule<l1 = [4, 4, 8], order = [1, 0]> {
   %a = tile.load %x[] map affine_map<(m, n) -> (m, n)> : memref<8x16xf32, #gm> -> tensor<8x16xf32>
   %b = tile.load %w[] map affine_map<(m, n) -> (m, n)> : memref<16x8xf32, #gm> -> tensor<16x8xf32>
   %zero = arith.constant 0.0 : f32
@@ -59,7 +59,7 @@ tile.kernel @given(%x: memref<8x16xf32, #gm>, %w: memref<16x8xf32, #gm>, %y: mem
 
 // Rows that are needed whole are: class 1 is summed up and used again.
 // CHECK-LABEL: tile.kernel @whole(
-// CHECK-SAME:    tile = array<i64: {{[1-8]}}, 24>
+// CHECK-SAME:    ub = [{{[1-8]}}, 24]
 #gm = #tile.space<gm>
 builtin.module attributes {npu.target = "toy"} {
 tile.kernel @whole(%x: memref<8x24xf32, #gm>, %y: memref<8x24xf32, #gm>) {

@@ -19,7 +19,49 @@
 // CHECK:             linalg.generic {{.*}} ins(%t, %t : {{.*}}) outs(%[[Y]] :
 // CHECK:             tile.store %[[Y]], %Y[%i, %j]
 tile.kernel @slots(%X: memref<8x12xf32, #gm>, %Y: memref<8x12xf32, #gm>)
-    schedule #tile.schedule<{slots = {ub = 2 : i64}}> {
+    schedule #tile.schedule<slots = {ub = 2}> {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %c12 = arith.constant 12 : index
+  scf.for %i = %c0 to %c8 step %c2 {
+    scf.for %j = %c0 to %c12 step %c4 {
+      %x = tile.alloc : memref<4xf32, #ub>
+      tile.load %X[%i, %j] into %x map affine_map<(i, j, d) -> (i, j + d)> : memref<8x12xf32, #gm>, memref<4xf32, #ub>
+      %t = tile.alloc : memref<4xf32, #ub>
+      linalg.generic {indexing_maps = [affine_map<(n) -> (n)>, affine_map<(n) -> (n)>], iterator_types = ["parallel"]}
+          ins(%x : memref<4xf32, #ub>) outs(%t : memref<4xf32, #ub>) {
+      ^bb0(%a: f32, %c: f32):
+        %s = math.exp %a : f32
+        linalg.yield %s : f32
+      }
+      %y = tile.alloc : memref<4xf32, #ub>
+      linalg.generic {indexing_maps = [affine_map<(n) -> (n)>, affine_map<(n) -> (n)>, affine_map<(n) -> (n)>],
+                      iterator_types = ["parallel"]}
+          ins(%t, %t : memref<4xf32, #ub>, memref<4xf32, #ub>) outs(%y : memref<4xf32, #ub>) {
+      ^bb0(%a: f32, %b: f32, %c: f32):
+        %s = arith.mulf %a, %b : f32
+        linalg.yield %s : f32
+      }
+      tile.store %y, %Y[%i, %j] map affine_map<(i, j, d) -> (i, j + d)> : memref<4xf32, #ub>, memref<8x12xf32, #gm>
+    }
+  }
+  tile.return
+}
+
+// -----
+
+#gm = #tile.space<gm>
+#ub = #tile.space<ub>
+
+// Slots by role: three for what comes from GM, two for what goes there.
+// CHECK-LABEL: tile.kernel @roles(
+// CHECK-DAG:     %x = tile.alloc {slots = 3 : i64} : memref<4xf32, #tile.space<ub>>
+// CHECK-DAG:     %t = tile.alloc : memref<4xf32, #tile.space<ub>>
+// CHECK-DAG:     %y = tile.alloc {slots = 2 : i64} : memref<4xf32, #tile.space<ub>>
+tile.kernel @roles(%X: memref<8x12xf32, #gm>, %Y: memref<8x12xf32, #gm>)
+    schedule #tile.schedule<slots = {ub = {in = 3, out = 2}}> {
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index
   %c4 = arith.constant 4 : index
@@ -73,7 +115,7 @@ tile.kernel @one(%X: memref<8xf32, #gm>, %Y: memref<8xf32, #gm>) {
 
 // CHECK-LABEL: tile.kernel @outside(
 // CHECK-NEXT:    %x = tile.alloc : memref
-tile.kernel @outside(%X: memref<4xf32, #gm>, %Y: memref<4xf32, #gm>) schedule #tile.schedule<{slots = {ub = 2 : i64}}> {
+tile.kernel @outside(%X: memref<4xf32, #gm>, %Y: memref<4xf32, #gm>) schedule #tile.schedule<slots = {ub = 2}> {
   %x = tile.alloc : memref<4xf32, #ub>
   tile.load %X[] into %x map affine_map<(d) -> (d)> : memref<4xf32, #gm>, memref<4xf32, #ub>
   tile.store %x, %Y[] map affine_map<(d) -> (d)> : memref<4xf32, #ub>, memref<4xf32, #gm>

@@ -4,7 +4,7 @@
 #ub = #tile.space<ub>
 
 // CHECK: error: the running count needs loops that start from zero
-tile.kernel @start(%X: memref<8xf32, #gm>, %Y: memref<8xf32, #gm>) schedule #tile.schedule<{slots = {ub = 2 : i64}}> {
+tile.kernel @start(%X: memref<8xf32, #gm>, %Y: memref<8xf32, #gm>) schedule #tile.schedule<slots = {ub = 2}> {
   %c4 = arith.constant 4 : index
   %c8 = arith.constant 8 : index
   scf.for %i = %c4 to %c8 step %c4 {
@@ -21,7 +21,7 @@ tile.kernel @start(%X: memref<8xf32, #gm>, %Y: memref<8xf32, #gm>) schedule #til
 #ub = #tile.space<ub>
 
 // CHECK: error: the bounds of a loop over tiles have to be constant
-tile.kernel @bound(%X: memref<8xf32, #gm>, %Y: memref<8xf32, #gm>) schedule #tile.schedule<{slots = {ub = 2 : i64}}> {
+tile.kernel @bound(%X: memref<8xf32, #gm>, %Y: memref<8xf32, #gm>) schedule #tile.schedule<slots = {ub = 2}> {
   %c0 = arith.constant 0 : index
   %c4 = arith.constant 4 : index
   %end = arith.addi %c4, %c4 : index

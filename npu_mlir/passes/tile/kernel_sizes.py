@@ -1,0 +1,167 @@
+"""The sizes that a schedule gives to the dimension classes of a kernel, checked against the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from npu_mlir.analysis.dims import DimClass, Kind
+from npu_mlir.analysis.structured.roles import contraction_roles
+from npu_mlir.dialects import tile
+from npu_mlir.passes.tile.kernel import Kernel, exact_classes
+from npu_mlir.support.diagnostics import UserError
+
+
+@dataclass(frozen=True)
+class KernelSizes:
+    """Sizes by class number."""
+
+    tile: tuple[int, ...]
+    """In the outer loops (parallel classes), or of a chunk that is brought on chip (the others)."""
+    chunk: tuple[int, ...]
+    """What of a contraction's summed classes is in L0; elsewhere the tile."""
+    piece: tuple[int, ...]
+    """What of a contraction's accumulators passes through UB at once; elsewhere the tile."""
+
+
+@dataclass(frozen=True)
+class _Roles:
+    """The classes of a kernel by what a contraction does with them."""
+
+    batch: frozenset[int] = frozenset()
+    rows_and_columns: frozenset[int] = frozenset()
+    summed: frozenset[int] = frozenset()
+    exact: frozenset[int] = frozenset()
+    """Those of `summed` whose chunks have to divide them."""
+
+    @property
+    def all(self) -> frozenset[int]:
+        return self.batch | self.rows_and_columns | self.summed
+
+
+def _roles(kernel: Kernel) -> _Roles:
+    result = _Roles()
+    for compute in kernel.contractions:
+        of, roles = kernel.classes.of[compute.key], contraction_roles(compute)
+        assert roles is not None
+        result = _Roles(
+            result.batch | {of[d] for d in roles.batch},
+            result.rows_and_columns | {of[d] for d in (*roles.m, *roles.n)},
+            result.summed | {of[d] for d in roles.k},
+            result.exact | exact_classes(kernel, compute),
+        )
+    return result
+
+
+def levels_of(kernel: Kernel, sizes: KernelSizes) -> dict[str, list[int]]:
+    """The lists of a schedule that give these sizes; 0 where a class is not cut further, none where none is."""
+    roles = _roles(kernel)
+    count = len(kernel.classes.classes)
+    at = [(c, sizes.tile[c], sizes.chunk[c], sizes.piece[c]) for c in range(count)]
+    lists = {
+        "l1": [size if c in roles.all else 0 for c, size, _, _ in at],
+        "l0": [chunk if c in roles.summed and chunk < size else 0 for c, size, chunk, _ in at],
+        "ub": [
+            size if c not in roles.all else piece if c in roles.rows_and_columns and piece < size else 0
+            for c, size, _, piece in at
+        ],
+    }
+    return {level: values for level, values in lists.items() if any(values)}
+
+
+def kernel_sizes(kernel: Kernel, schedule: tile.ScheduleAttr) -> KernelSizes:
+    """The sizes that a schedule gives to a kernel. Raises UserError if they are not for this kernel, or don't fit
+    each other."""
+    roles = _roles(kernel)
+    lists = {level: _list(kernel, schedule, level) for level in tile.SIZE_LEVELS}
+    for c in kernel.classes.classes:
+        _check_levels(kernel, c, roles, {level: values[c.id] for level, values in lists.items()})
+    own = [
+        lists["l1" if c.id in roles.all else "ub"][c.id] or c.extent for c in kernel.classes.classes
+    ]
+    cut = [(lists["l0"][c] if c in roles.summed else 0) or size for c, size in enumerate(own)]
+    piece = [(lists["ub"][c] if c in roles.all else 0) or size for c, size in enumerate(own)]
+    sizes = KernelSizes(tuple(own), tuple(cut), tuple(piece))
+    for c in kernel.classes.classes:
+        _check_class(kernel, c, roles, sizes)
+    _check_order(kernel, schedule.order, sizes)
+    return sizes
+
+
+def _list(kernel: Kernel, schedule: tile.ScheduleAttr, level: str) -> list[int]:
+    """The sizes of a level, with those of single operations in their places."""
+    count = len(kernel.classes.classes)
+    sizes = list(schedule.sizes(level)) or [0] * count
+    own_sizes = {op: own[level] for op, own in schedule.own_sizes.items() if level in own}
+    for given in (sizes, *own_sizes.values()):
+        if len(given) != count:
+            raise UserError(
+                f"the schedule must give '{level}' for {count} dimension classes, got {len(given)}", loc=kernel.op
+            )
+    for op, own in own_sizes.items():
+        mine = _classes_of(kernel, op)
+        for c, size in enumerate(own):
+            if not size or size == sizes[c]:
+                continue
+            if c not in mine:
+                raise UserError(f"operation {op} has no class {c}, for which the schedule gives it a size", loc=kernel.op)
+            if sum(c in of for of in kernel.classes.of.values()) > 1:
+                raise UserError(
+                    f"class {c} is looped over for several operations at once: operation {op} can't have a size of its own",
+                    loc=kernel.op,
+                )
+            sizes[c] = size
+    return sizes
+
+
+def _classes_of(kernel: Kernel, op: int) -> Sequence[int]:
+    """The classes of the operation at a position."""
+    if op >= len(kernel.computes):
+        raise UserError(
+            f"the schedule has sizes for operation {op}, the kernel has {len(kernel.computes)}", loc=kernel.op
+        )
+    return kernel.classes.of[list(kernel.computes)[op]]
+
+
+def _check_levels(kernel: Kernel, c: DimClass, roles: _Roles, sizes: dict[str, int]) -> None:
+    """A class has a size only where it is cut."""
+    wrong = None
+    if c.id not in roles.all and (sizes["l1"] or sizes["l0"]):
+        wrong = "is no loop of a matrix product: it has a size in 'ub' only"
+    elif c.id in roles.all - roles.summed and sizes["l0"]:
+        wrong = "is not summed: 'l0' can't cut it"
+    elif c.id in roles.all - roles.rows_and_columns and sizes["ub"]:
+        wrong = "is no row or column of the accumulators: 'ub' can't cut it"
+    if wrong is not None:
+        raise UserError(f"class {c.id} {wrong}", loc=kernel.op)
+
+
+def _check_class(kernel: Kernel, c: DimClass, roles: _Roles, sizes: KernelSizes) -> None:
+    size = sizes.tile[c.id]
+    wrong = None
+    for level, inner in (("l0", sizes.chunk[c.id]), ("ub", sizes.piece[c.id])):
+        if inner > size:
+            wrong = f"'{level}' can't be more than 'l1', got {inner} and {size}"
+        elif size % inner:
+            wrong = f"'{level}' has to divide 'l1', got {inner} and {size}"
+    if wrong is None and c.kind is Kind.MIXED and not size == sizes.piece[c.id] == c.extent:
+        wrong = f"it is reduced and used again, so it has to be whole, {c.extent}"
+    if wrong is None and c.id in roles.batch and size != 1:
+        wrong = f"it is a batch of matrix products: its tile must be 1, got {size}"
+    if wrong is None and c.id in roles.exact and c.extent % size:
+        wrong = f"it is a sum over a part of an operand: its tile has to divide {c.extent}, got {size}"
+    if wrong is not None:
+        raise UserError(f"class {c.id}: {wrong}", loc=kernel.op)
+
+
+def _check_order(kernel: Kernel, order: Sequence[int], sizes: KernelSizes) -> None:
+    classes = kernel.classes.classes
+    cut = {c.id for c in classes if sizes.tile[c.id] < c.extent}
+    looped = {c.id for c in classes if c.kind is Kind.PAR} & cut
+    for c in order:
+        if c >= len(classes):
+            raise UserError(f"the order names class {c}, the kernel has {len(classes)}", loc=kernel.op)
+        if c in cut - looped:
+            raise UserError(f"the order names class {c}, which is summed: it is no outer loop", loc=kernel.op)
+    if not looped <= set(order):
+        raise UserError(f"the order must name the tiled parallel classes {sorted(looped)}", loc=kernel.op)

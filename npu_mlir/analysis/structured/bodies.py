@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i1
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, f32, i1, i32
 from xdsl.dialects.linalg.ops import GenericOp, YieldOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
@@ -157,6 +157,21 @@ def copied_input(block: Block) -> int | None:
     if not isinstance(source, BlockArgument) or source.block is not block or source is block.args[-1]:
         return None
     return source.index
+
+
+def accumulator_type(element: Attribute) -> Attribute:
+    """The type that the cube sums numbers of a type in: f32 or i32; wider types are left as they are."""
+    if isinstance(element, AnyFloat):
+        return f32 if element.bitwidth < 32 else element
+    return i32 if isinstance(element, IntegerType) and element.bitwidth < 32 else element
+
+
+def is_cube_product(op: GenericOp) -> bool:
+    """Whether the cube computes the body: a multiply-add of factors of one type that is summed in 32 bits."""
+    if not is_multiply_add(op):
+        return False
+    left, right, accumulator = (arg.type for arg in op.body.block.args)
+    return left == right and accumulator in (f32, i32)
 
 
 # ---- single operations -----------------------------------------------------------------------------------------------

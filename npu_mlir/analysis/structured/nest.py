@@ -15,7 +15,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, linear_map, projection
 from npu_mlir.analysis.dims import LoopNestOp
-from npu_mlir.analysis.structured.bodies import copied_input, is_multiply_add, is_number
+from npu_mlir.analysis.structured.bodies import accumulated_product, copied_input, is_cube_product, is_number
 from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.support.diagnostics import UserError
 
@@ -66,6 +66,15 @@ def is_indirect(op: GenericOp) -> bool:
 def is_shape_only(op: GenericOp, index: int) -> bool:
     """Whether an input only gives extents: it is a `tensor.empty` that the body does not read."""
     return isinstance(op.inputs[index].owner, tensor.EmptyOp) and not any(op.body.block.args[index].uses)
+
+
+def sums_products(op: Operation) -> bool:
+    """Whether an operation sums products over loops and reads two inputs, as matrix products, convolutions and what
+    is fused with them do."""
+    if not isinstance(op, GenericOp) or len(op.outputs) != 1 or not any(is_reduction(op)):
+        return False
+    read = [arg for arg in op.body.block.args[:-1] if arg.uses]
+    return len(read) > 1 and accumulated_product(op.body.block) is not None
 
 
 # ---- what the result starts from -------------------------------------------------------------------------------------
@@ -130,8 +139,7 @@ def describe(op: GenericOp, *, row_starts: bool = False) -> LoopNestOp:
         tuple(result),
     )
     if (
-        is_multiply_add(op)
-        and len({value.type for value in op.body.block.args[:2]}) == 1
+        is_cube_product(op)
         and contraction_roles(compute) is not None
         and (is_zero_start(op.outputs[0]) or (row_starts and is_row_start(op.outputs[0])))
     ):

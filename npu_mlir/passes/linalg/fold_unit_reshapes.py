@@ -31,11 +31,11 @@ from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.affine_maps import plain_dims
 from npu_mlir.analysis.reshapes import Reshape, kept_dims, reassociation_groups
+from npu_mlir.analysis.structured.nest import sums_products
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.generics import Builder, shape_of
 from npu_mlir.passes.linalg.structure import (
     Generic,
-    is_contraction,
     loop_extents,
     remove_loops,
     replace,
@@ -81,7 +81,7 @@ def _fold_expansion(expand: tensor.ExpandShapeOp, kept: list[int], user: Operati
             parts.inputs[k] = _source(expand)
             parts.maps[k] = [parts.maps[k][d] for d in kept]
     builder = Builder()
-    if is_contraction(user):
+    if sums_products(user):
         remove_loops(parts, _one_sided_loops(parts))
         _collapse_operands(builder, parts)
     if _loops_agree(parts):
@@ -180,7 +180,7 @@ def _may_lose(parts: Generic, loops: list[int]) -> bool:
     extents = loop_extents(parts)
     if any(extents[d] != 1 for d in loops):
         return False
-    if not is_contraction(parts.op):
+    if not sums_products(parts.op):
         return True
     used = [{d for expr in exprs for d in expr.used_dims()} for exprs in parts.maps]
     parallel = {d for d, is_reduction in enumerate(parts.reductions) if not is_reduction}

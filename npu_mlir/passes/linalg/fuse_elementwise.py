@@ -33,11 +33,11 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.affine_maps import plain_dims
+from npu_mlir.analysis.structured.nest import sums_products
 from npu_mlir.support.locations import fill_locations, hand_down
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.structure import (
     Generic,
-    is_contraction,
     is_parallel,
     replace,
     substitute,
@@ -157,7 +157,7 @@ def _is_broadcast(producer: Generic) -> bool:
 
 
 def _reads_contraction(parts: Generic) -> bool:
-    return any(isinstance(v.owner, Operation) and is_contraction(v.owner) for v in parts.inputs)
+    return any(isinstance(v.owner, Operation) and sums_products(v.owner) for v in parts.inputs)
 
 
 def _read(consumer: Generic, k: int, value: SSAValue) -> None:

@@ -17,13 +17,19 @@
 The cube multiplies and adds, and nothing else; what `mlir-opt --linalg-fuse-elementwise-ops` puts into such a body
 would take it to the vector unit, and be computed again for every row or column. A factor is computed in the index space
 of the operands that it reads: each different expression in their maps (`d0`, or `d1 + d4` of a window) is a dim of the
-new tensor. Casts that widen a factor stay in the product; a maximum or minimum of widened values is taken before.
-A product that starts from anything but zero starts from zero, and what it started from is added to it.
+new tensor. A maximum or minimum of widened values is taken before they are widened.
+
+The cube reads factors of one type, widened as signed numbers, sums in 32 bits, and starts from zero. So
+
+- casts that widen a factor (`extf`, `extsi`) stay in the product; others (`extui`, `sitofp`, `truncf`) are done
+  beforehand, and so are all casts where the factors have different types;
+- sums of fewer bits are computed in f32 or i32 and cast at the end;
+- a product that starts from anything but zero starts from zero, and what it started from is added to it.
 
 Leaves alone: sums that are no contraction (`sum((x - m) * (x - m))`, depthwise convolutions).
 Does not handle: factors that read positions (`linalg.index`; run `linalg-materialize-indices` first), maps that are not
-linear, a cast between the product and the sum.
-Changes values: by the order of a sum, where a product starts from other values.
+linear, a cast between the product and the sum, sums of more than 32 bits.
+Changes values: by the order of a sum, where a product starts from other values; sums of f16 are rounded once.
 """
 
 from __future__ import annotations
@@ -35,14 +41,14 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp
-from xdsl.dialects.linalg.ops import GenericOp, IndexOp, YieldOp
+from xdsl.dialects.linalg.ops import GenericOp, IndexOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.affine_maps import Linear, linear, linear_map, plain_dims
 from npu_mlir.analysis.dims import LoopNestOp
-from npu_mlir.analysis.structured.bodies import accumulated_product
+from npu_mlir.analysis.structured.bodies import accumulated_product, accumulator_type, narrowed
 from npu_mlir.analysis.structured.nest import is_zero_start
 from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.support.locations import PROVENANCE, located
@@ -56,8 +62,6 @@ from npu_mlir.passes.linalg.structure import (
     replace,
     take_apart,
 )
-
-_WIDENING = (arith.ExtFOp, arith.ExtSIOp, arith.ExtUIOp)
 
 
 class SplitContractions(ModulePass):
@@ -97,32 +101,33 @@ def _split(op: GenericOp) -> None:
     if product is None or factors is None or not _is_contraction(parts, *factors):
         return
     b = Builder()
-    if len(parts.inputs) > 2 or any(factor.ops for factor in factors):
-        _take_out(b, parts, product)
-    init = parts.init
-    if is_zero_start(init):
-        if b.ops:
-            replace(parts, b.ops)
+    element = element_of(parts.init)
+    wide = accumulator_type(element)
+    one_type = len({factor.value.type for factor in factors}) == 1
+    if len(parts.inputs) > 2 or any(factor.ops for factor in factors) or not one_type or wide != element:
+        _take_out(b, parts, product, wide)
+    init, starts_from_zero = parts.init, is_zero_start(parts.init)
+    if not starts_from_zero or wide != element:
+        parts.init = b.fill(0, shape_of(init), wide)
+    if not b.ops:
         return
-    shape, element = shape_of(init), element_of(init)
-    parts.init = b.fill(0, shape, element)
     result = replace(parts, b.ops).results[0]
-    _add_init(result, init)
+    starts_from_nothing = starts_from_zero or isinstance(init.owner, tensor.EmptyOp)
+    if not starts_from_nothing or wide != element:
+        _finish(result, [] if starts_from_nothing else [init], element)
 
 
-def _add_init(result: SSAValue, init: SSAValue) -> None:
-    """Add what a product was to start from to its result."""
-    if isinstance(init.owner, tensor.EmptyOp):
-        return
+def _finish(result: SSAValue, inits: list[SSAValue], element: Attribute) -> None:
+    """Cast the result of a product to the type that it was to have, and add what it was to start from."""
     b = Builder()
-    rank = len(shape_of(init))
-    total = b.map(
-        [result, init],
-        [range(rank)] * 2,
-        shape_of(init),
-        element_of(init),
-        lambda body, x, y: body.apply("add", x, y),
-    )
+    rank = len(shape_of(result))
+
+    def build(body: Body, x: SSAValue, *starts: SSAValue) -> SSAValue:
+        x = body.cast(x, element)
+        return body.apply("add", x, *starts) if starts else x
+
+    values = [result, *inits]
+    total = b.map(values, [range(rank)] * len(values), shape_of(result), element, build)
     result.replace_uses_with_if(total, lambda use: use.operation not in b.ops)
     op = cast("Operation", result.owner)
     if PROVENANCE in op.attributes:
@@ -146,9 +151,10 @@ def _factors(parts: Generic, product: Operation) -> tuple[_Factor, _Factor] | No
 def _factor(parts: Generic, value: SSAValue, casts_stay: bool) -> _Factor | None:
     """What a factor consists of; None if that cannot be computed beforehand."""
     casts = list[Operation]()
-    while casts_stay and isinstance(value.owner, _WIDENING):
-        casts.insert(0, value.owner)
-        value = value.owner.operands[0]
+    source = narrowed(value) if casts_stay else value
+    while value is not source:
+        casts.insert(0, cast("Operation", value.owner))
+        value = casts[0].operands[0]
     ops = _computing(parts, value)
     operands = {v for op in ops for v in op.operands} | {value}
     inputs = [arg.index for arg in parts.block.args[:-1] if arg in operands]
@@ -201,29 +207,33 @@ def _is_contraction(parts: Generic, left: _Factor, right: _Factor) -> bool:
     return contraction_roles(compute) is not None
 
 
-def _take_out(b: Builder, parts: Generic, product: Operation) -> None:
-    """Compute the factors beforehand that are no inputs, and leave a body of two inputs."""
+def _take_out(b: Builder, parts: Generic, product: Operation, wide: Attribute) -> None:
+    """Compute the factors beforehand that are no inputs, and leave a body of two inputs that sums in a wide type."""
     for value in product.operands:
         _widen_last(value)
     factors = cast("tuple[_Factor, _Factor]", _factors(parts, product))
     if len({factor.value.type for factor in factors}) > 1:
         # The cube takes factors of one type: if one is computed in the wide type, the other is widened beforehand.
         factors = [cast("_Factor", _factor(parts, value, casts_stay=False)) for value in product.operands]
-    block = Block(arg_types=[*(factor.value.type for factor in factors), parts.block.args[-1].type])
-    mapping: dict[SSAValue, SSAValue] = {parts.block.args[-1]: block.args[-1]}
-    for factor, arg in zip(factors, block.args, strict=False):
-        mapping[factor.value] = arg
-        for op in factor.casts:
-            block.add_op(op.clone(mapping))
-    total = cast("YieldOp", parts.block.last_op).operands[0].owner
-    for op in (product, total, parts.block.last_op):
-        block.add_op(cast("Operation", op).clone(mapping))
+    body = Body([*(factor.value.type for factor in factors), wide])
+    wide_factors = [
+        body.cast(_after_casts(body, factor, arg), wide) for factor, arg in zip(factors, body.args, strict=False)
+    ]
+    block = body.end(body.apply("add", body.args[-1], body.apply("mul", *wide_factors)))
     values = [_computed(b, parts, factor) for factor in factors]
     parts.inputs, parts.maps = values, [*(factor.exprs for factor in factors), parts.maps[-1]]
     parts.op.body.detach_block(parts.block)
     parts.op.body.add_block(block)
     parts.block.erase(safe_erase=False)
     parts.block = block
+
+
+def _after_casts(body: Body, factor: _Factor, value: SSAValue) -> SSAValue:
+    """A factor after the casts that stay in the body."""
+    mapping = {factor.value: value}
+    for op in factor.casts:
+        value = body.append(op.clone(mapping))
+    return value
 
 
 def _computed(b: Builder, parts: Generic, factor: _Factor) -> SSAValue:

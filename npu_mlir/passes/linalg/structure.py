@@ -92,14 +92,6 @@ def is_parallel(parts: Generic) -> bool:
     return not any(parts.reductions)
 
 
-def is_contraction(op: Operation) -> bool:
-    """Whether `op` reduces over two inputs that its body reads (product and sum), as matrix products do."""
-    parts = take_apart(op)
-    if parts is None or is_parallel(parts):
-        return False
-    return sum(bool(list(arg.uses)) for arg in parts.block.args[:-1]) > 1
-
-
 def loop_extents(parts: Generic) -> list[int]:
     """The number of iterations of each loop; 0 where no operand dim tells it."""
     shapes = [v.type.get_shape() if isinstance(v.type, TensorType) else () for v in (*parts.inputs, parts.init)]

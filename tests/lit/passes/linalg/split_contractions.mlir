@@ -137,3 +137,48 @@ func.func @others(%x: tensor<4x16xf32>, %y: tensor<4xf32>, %h: tensor<4x16xf16>,
   } -> tensor<2x2xf32>
   func.return %0, %1, %2, %3 : tensor<4xf32>, tensor<4xf32>, tensor<4x8xf32>, tensor<2x2xf32>
 }
+
+// Units read factors as signed numbers: unsigned ones are widened beforehand.
+// CHECK-LABEL: func.func @unsigned
+// CHECK:         linalg.generic {{.*}} ins(%x : tensor<4x16xi8>) outs(%{{.*}} : tensor<4x16xi32>)
+// CHECK:           arith.extui
+// CHECK:         linalg.generic {{.*}} ins(%w : tensor<16x8xi8>) outs(%{{.*}} : tensor<16x8xi32>)
+// CHECK:           arith.extsi
+// CHECK:         linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<4x16xi32>, tensor<16x8xi32>)
+func.func @unsigned(%x: tensor<4x16xi8>, %w: tensor<16x8xi8>) -> tensor<4x8xi32> {
+  %zero = arith.constant 0 : i32
+  %e = tensor.empty() : tensor<4x8xi32>
+  %f = linalg.fill ins(%zero : i32) outs(%e : tensor<4x8xi32>) -> tensor<4x8xi32>
+  %0 = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<4x16xi8>, tensor<16x8xi8>) outs(%f : tensor<4x8xi32>) {
+  ^bb0(%p: i8, %r: i8, %o: i32):
+    %pe = arith.extui %p : i8 to i32
+    %re = arith.extsi %r : i8 to i32
+    %t = arith.muli %pe, %re : i32
+    %u = arith.addi %t, %o : i32
+    linalg.yield %u : i32
+  } -> tensor<4x8xi32>
+  func.return %0 : tensor<4x8xi32>
+}
+
+// A sum of fewer than 32 bits is computed in f32 and rounded at the end.
+// CHECK-LABEL: func.func @narrow_sum
+// CHECK:         %[[P:.*]] = linalg.generic {{.*}} ins(%x, %w : tensor<4x16xf16>, tensor<16x8xf16>) outs(%{{.*}} : tensor<4x8xf32>)
+// CHECK-NEXT:    ^bb0
+// CHECK-NEXT:      arith.extf
+// CHECK-NEXT:      arith.extf
+// CHECK-NEXT:      arith.mulf {{.*}} : f32
+// CHECK-NEXT:      arith.addf {{.*}} : f32
+// CHECK:         %[[R:.*]] = linalg.generic {{.*}} ins(%[[P]], %init : tensor<4x8xf32>, tensor<4x8xf16>) outs(%{{.*}} : tensor<4x8xf16>)
+// CHECK-NEXT:    ^bb0
+// CHECK-NEXT:      arith.truncf
+// CHECK-NEXT:      arith.addf {{.*}} : f16
+// CHECK:         func.return %[[R]]
+func.func @narrow_sum(%x: tensor<4x16xf16>, %w: tensor<16x8xf16>, %init: tensor<4x8xf16>) -> tensor<4x8xf16> {
+  %0 = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<4x16xf16>, tensor<16x8xf16>) outs(%init : tensor<4x8xf16>) {
+  ^bb0(%p: f16, %r: f16, %o: f16):
+    %t = arith.mulf %p, %r : f16
+    %u = arith.addf %o, %t : f16
+    linalg.yield %u : f16
+  } -> tensor<4x8xf16>
+  func.return %0 : tensor<4x8xf16>
+}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from typing import NoReturn
 
 from npu_mlir import __version__
@@ -71,7 +73,8 @@ def run_tool(body: Callable[[list[str]], int], argv: Sequence[str] | None) -> in
     """Run a tool's `body` on its arguments: the exit status, after printing the error if there was one."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        return body(_take_plugins(arguments))
+        with collector_off():
+            return body(_take_plugins(arguments))
     except UserError as error:
         if "--debug" in arguments:
             raise
@@ -83,6 +86,29 @@ def run_tool(body: Callable[[list[str]], int], argv: Sequence[str] | None) -> in
         return 1
     except KeyboardInterrupt:
         return 130
+    finally:
+        if argv is None:
+            # The process ends, which is one more occasion to search what is built.
+            gc.freeze()
+
+
+@contextmanager
+def collector_off() -> Generator[None]:
+    """Within, cyclic garbage is not collected: IR that lives is all cycles, which a collection walks for nothing."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        if was_on:
+            gc.enable()
+
+
+def keep_what_is_built() -> None:
+    """Turn the collector on again, for work that leaves garbage; it never looks at what there is now."""
+    gc.freeze()
+    gc.enable()
 
 
 def _take_plugins(arguments: list[str]) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from npu_mlir.support.diagnostics import UserError
-from npu_mlir.tools.common import ArgumentParser, run_tool
+from npu_mlir.tools.common import ArgumentParser, keep_what_is_built, run_tool
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -43,6 +43,7 @@ def _run(argv: list[str]) -> int:
     ctx.allow_unregistered = args.allow_unregistered_dialect
     module = load_module(ctx, args.file)
     verify(module)
+    keep_what_is_built()
     result = reduce_module(module, _problem(args, ctx, module), args.max_tests, _report)
     save_module(result.module, args.output)
     before, after = (sum(1 for _ in m.walk()) for m in (module, result.module))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from npu_mlir.frontends import check_reference, is_module_file, reference_for
 from npu_mlir.support.diagnostics import UserError, closest
-from npu_mlir.tools.common import ArgumentParser, run_tool
+from npu_mlir.tools.common import ArgumentParser, keep_what_is_built, run_tool
 from npu_mlir.tools.model_options import add_model_options, compile_model, name_and_value, read_model
 from npu_mlir.tools.pass_flags import PassFlags, parse_with_pass_flags
 from npu_mlir.tools.progress import progress_bar
@@ -122,6 +122,7 @@ def _simulate(
     inputs: dict[str, np.ndarray] | None,
     inside: Intermediates | None,
 ) -> SimulationResult:
+    keep_what_is_built()
     record = bool(args.trace or args.html or args.timeline)
     explain = record or bool(args.report or args.attribution)
     # A bar would move over the prompt of the debugger.

@@ -60,6 +60,7 @@ from npu_mlir.analysis.dims import LoopNestOp
 from npu_mlir.analysis.grouping import form_groups
 from npu_mlir.analysis.structured.bodies import is_multiply_add
 from npu_mlir.analysis.structured.nest import describe, init_of, is_indirect, is_shape_only, loop_extents, root_of
+from npu_mlir.ir.structural_keys import StructuralKeys
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.support.locations import fill_locations, hand_down, located, node_of, origin
@@ -79,12 +80,12 @@ class FormKernels(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(op)
-        kernels: dict[str, str] = {}
+        kernels = _Kernels(op)
         for function in [f for f in op.ops if isinstance(f, FuncOp) and not f.is_declaration]:
-            _form(function, op, target, kernels)
+            _form(function, target, kernels)
 
 
-def _form(function: FuncOp, module: ModuleOp, target: Target, kernels: dict[str, str]) -> None:
+def _form(function: FuncOp, target: Target, kernels: _Kernels) -> None:
     # What nothing reads would become a kernel without results.
     erase_dead_ops(function)
     block = function.body.block
@@ -92,7 +93,7 @@ def _form(function: FuncOp, module: ModuleOp, target: Target, kernels: dict[str,
     computes = [describe(op) for op in block.ops if isinstance(op, linalg.GenericOp) and not is_indirect(op)]
     groups = form_groups(computes, _dependencies(block), lambda g: is_legal(g, target))
     for group in groups:
-        _outline(group, block, module, kernels)
+        _outline(group, block, kernels)
     for op in reversed(list(block.ops)):
         if isinstance(op, (*_ABSORBED, *_ON_HOST)) and not any(r.uses.get_length() for r in op.results):
             op.detach()
@@ -211,7 +212,7 @@ def _sink_constants(op: linalg.GenericOp) -> None:
             inner.operands[i] = copies[owner].results[0]
 
 
-def _outline(group: Sequence[LoopNestOp], host: Block, module: ModuleOp, kernels: dict[str, str]) -> None:
+def _outline(group: Sequence[LoopNestOp], host: Block, kernels: _Kernels) -> None:
     """Make the kernel of a group (or find an equal one) and launch it in place of the group's last operation."""
     generics = [cast("linalg.GenericOp", op.key) for op in group]
     builder = _Builder(Block())
@@ -228,7 +229,7 @@ def _outline(group: Sequence[LoopNestOp], host: Block, module: ModuleOp, kernels
     macs = sum(math.prod(loop_extents(g)) for g in generics if is_multiply_add(g))
     with located(root_of(group)):
         builder.block.add_op(tile.ReturnOp())
-        name = _publish(builder.block, len(outputs), _location(generics), macs, module, kernels)
+        name = kernels.publish(builder.block, len(outputs), _location(generics), macs)
         launch = tile.LaunchOp(name, list(builder.args), [v.type for v in outputs])
     launch.attributes["npu.node"] = StringAttr(_location(generics))
     host.insert_op_before(launch, generics[-1])
@@ -242,35 +243,32 @@ def builder_type(value: SSAValue) -> MemRefType[Attribute]:
     return MemRefType(type_.element_type, type_.get_shape(), NoneAttr(), tile.SpaceAttr(tile.Space.GM))
 
 
-def _publish(
-    block: Block, outputs: int, loc: str, macs: int, module: ModuleOp, kernels: dict[str, str]
-) -> str:
-    """The name of the kernel with this body: that of an equal one, or of a new one at the end of the module.
+@dataclass
+class _Kernels:
+    """The kernels of a module, by what they compute."""
 
-    A kernel remembers its multiply-adds before any padding, for the utilisation of the cube."""
-    for op in block.ops:
-        hand_down(op)
-        op.location = origin(op)
-        op.attributes.pop("npu.node", None)
-    kernel = tile.KernelOp("k", Region(block), outputs)
-    text = _without_names(kernel)
-    if text not in kernels:
-        kernels[text] = f"k{len(kernels)}_{_slug(loc)}".rstrip("_")
-        kernel.properties["sym_name"] = StringAttr(kernels[text])
-        kernel.attributes["npu.node"] = StringAttr(loc)
-        if macs:
-            kernel.attributes["npu.macs"] = IntegerAttr(macs, i64)
-        module.body.block.add_op(kernel)
-    return kernels[text]
+    module: ModuleOp
+    names: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
+    keys: StructuralKeys = field(default_factory=StructuralKeys)
 
+    def publish(self, block: Block, outputs: int, loc: str, macs: int) -> str:
+        """The name of the kernel with this body: that of an equal one, or of a new one at the end of the module.
 
-def _without_names(kernel: tile.KernelOp) -> str:
-    """The text of a kernel, its values numbered."""
-    copy = kernel.clone()
-    for op in copy.walk():
-        for value in (*op.results, *(arg for region in op.regions for b in region.blocks for arg in b.args)):
-            value.name_hint = None
-    return str(copy)
+        A kernel remembers its multiply-adds before any padding, for the utilisation of the cube."""
+        kernel = tile.KernelOp("k", Region(block), outputs)
+        key = self.keys.key(kernel)
+        if key not in self.names:
+            for op in block.ops:
+                hand_down(op)
+                op.location = origin(op)
+                op.attributes.pop("npu.node", None)
+            name = self.names[key] = f"k{len(self.names)}_{_slug(loc)}".rstrip("_")
+            kernel.properties["sym_name"] = StringAttr(name)
+            kernel.attributes["npu.node"] = StringAttr(loc)
+            if macs:
+                kernel.attributes["npu.macs"] = IntegerAttr(macs, i64)
+            self.module.body.block.add_op(kernel)
+        return self.names[key]
 
 
 def _slug(loc: str) -> str:

@@ -36,15 +36,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from npu_mlir.analysis.tiling import ACCUMULATOR
 from npu_mlir.dialects.npu_isa import CubeWork
+from npu_mlir.dialects.tile import storage_bytes
 from npu_mlir.targets.cost import cube_cycles
 from npu_mlir.targets.target import Target
 
 BLOCK = 32
 """Bytes of the smallest transfer."""
-
-ACCUMULATOR = 4
-"""Bytes of an accumulator."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +54,10 @@ class ProductWork:
     m: int
     n: int
     k: int
-    element: int
-    f32: bool
+    element: str
+    """The type of the factors, as `Target.cube_steps` has it."""
+    bits: int
+    """Bits of one of them."""
 
 
 @dataclass(frozen=True)
@@ -112,13 +113,13 @@ def bound(work: KernelWork, target: Target) -> Bound:
 
 
 def _cube_cycles(p: ProductWork, target: Target) -> int:
-    steps = cube_cycles(CubeWork(p.m, p.k, p.n, p.element, p.f32), target)
-    most = math.isqrt((target.l0a // p.element) * (target.l0b // p.element) * (target.l0c // ACCUMULATOR))
+    steps = cube_cycles(CubeWork(p.m, p.k, p.n, p.element), target)
+    most = math.isqrt((target.l0a * 8 // p.bits) * (target.l0b * 8 // p.bits) * (target.l0c // ACCUMULATOR))
     return p.batch * (steps + -(-p.m * p.k * p.n // most) * target.latencies["mmad"])
 
 
 def _l0_cycles(p: ProductWork, target: Target) -> int:
-    sizes = {"l0a": p.m * p.k * p.element, "l0b": p.k * p.n * p.element}
+    sizes = {"l0a": storage_bytes(p.m * p.k, p.bits), "l0b": storage_bytes(p.k * p.n, p.bits)}
     transfers = sum(size / target.rates[f"l1_{space}"] for space, size in sizes.items())
     loads = sum(-(-size // target.capacity(space)) for space, size in sizes.items())
     return p.batch * (math.ceil(transfers) + loads * target.latencies["l0_load"])
@@ -279,18 +280,17 @@ def best_blocking(work: KernelWork, slabs: Sequence[tuple[int, int]], target: Ta
     rate = target.rates["gm_l1"]
     loads = math.inf
     steps = math.inf
-    sides = [target.cube_m * 2**i for i in range(14)]
-    for mc in sides:
+    for mc in (target.cube_m * 2**i for i in range(14)):
         nc = max(target.cube_n, target.l0c // (ACCUMULATOR * mc) // target.cube_n * target.cube_n)
         rows, columns = -(-p.m // mc), -(-p.n // nc)
         loads = min(loads, left * columns / rate + right * rows / rate)
-        a, b = p.m * p.k * p.element, p.k * p.n * p.element
+        a, b = storage_bytes(p.m * p.k, p.bits), storage_bytes(p.k * p.n, p.bits)
         # An operand that fits L0 whole is loaded once.
         a_times = 1 if a <= target.l0a else columns
         b_times = 1 if b <= target.l0b else rows
         steps = min(steps, a * a_times / target.rates["l1_l0a"] + b * b_times / target.rates["l1_l0b"])
     loads = min([loads, *((left + right * count) / rate for count, size in slabs if size <= target.l1)])
-    for nc in sides:
+    for nc in (target.cube_n * 2**i for i in range(14)):
         if 2 * p.k * nc <= target.l1:
             loads = min(loads, (right + left * -(-p.n // nc)) / rate)
     pipes = bound(work, target).pipes

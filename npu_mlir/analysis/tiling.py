@@ -17,17 +17,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from npu_mlir.analysis.affine_maps import Linear, dense_rows
+from npu_mlir.dialects.tile import storage_bytes
+from npu_mlir.support.arithmetic import round_up
 from npu_mlir.targets.target import Target
 
 
 def ceil_div(a: int, b: int) -> int:
     """a / b rounded up."""
     return -(-a // b)
-
-
-def round_up(a: int, multiple: int) -> int:
-    """The smallest multiple of `multiple` that is at least `a`."""
-    return ceil_div(a, multiple) * multiple
 
 
 def balanced(extent: int, most: int, multiple: int = 1) -> int:
@@ -97,7 +94,10 @@ class Product:
     n: tuple[int, ...]
     k: tuple[int, ...]
     maps: tuple[tuple[Linear, ...], tuple[Linear, ...]]
-    element: int
+    element: str
+    """The type of the factors, as `Target.cube_steps` has it."""
+    bits: int
+    """Bits of one of them."""
     epilogue: int
     loaded: int
     stored: int
@@ -114,12 +114,12 @@ class Tiling:
     cycles: float
 
 
-def panel_bytes(map_: Sequence[Linear], tile: Sequence[int], element: int) -> int:
-    """Bytes in L1 of the box that an operand's map takes over a tile; rows are padded to 32 B."""
+def panel_bytes(map_: Sequence[Linear], tile: Sequence[int], bits: int) -> int:
+    """Bytes in L1 of the box that an operand's map takes over a tile, `bits` an element; rows are padded to 32 B."""
     box = [
         1 + sum(abs(c) * (tile[d] - 1) for d, c in enumerate(e.coefficients) if c) for e in dense_rows(map_)
     ]
-    row = round_up(box[-1] * element, 32) if box else element
+    row = round_up(storage_bytes(box[-1], bits), 32) if box else storage_bytes(1, bits)
     return math.prod(box[:-1]) * row
 
 
@@ -130,14 +130,13 @@ def tilings(product: Product, target: Target) -> list[Tiling]:
 
 
 def _enumerate(p: Product, target: Target) -> Iterator[Tiling]:
-    side = target.cube_m
-    limits = [side * 2**i for i in range(12)]
-    rows = {_sizes(p, p.m, most, side): None for most in limits}
-    columns = {_sizes(p, p.n, most, side): None for most in limits}
+    step = target.cube.tile(p.element)
+    rows = {_sizes(p, p.m, step.m * 2**i, step.m): None for i in range(12)}
+    columns = {_sizes(p, p.n, step.n * 2**i, step.n): None for i in range(12)}
     for m in rows:
         for n in columns:
             for slots in (2, 1):
-                if _padded(m, side) * _padded(n, side) * 4 * slots <= target.l0c:
+                if _padded(m, step.m) * _padded(n, step.n) * ACCUMULATOR * slots <= target.l0c:
                     yield from _with_k(p, target, m, n, slots)
                     break
 
@@ -153,14 +152,17 @@ def _padded(sizes: Sequence[int], side: int) -> int:
 
 def _with_k(p: Product, target: Target, m: Sequence[int], n: Sequence[int], slots: int) -> Iterator[Tiling]:
     """Choose the chunks of K for a tile of the result."""
-    step = max(target.cube_m, target.cube_k_bytes // p.element)
+    step = target.cube.tile(p.element)
     most = min(
-        target.l0a // (2 * p.element * _padded(m, target.cube_m)),
-        target.l0b // (2 * p.element * _padded(n, target.cube_n)),
+        target.l0a * 8 // (2 * p.bits * _padded(m, step.m)),
+        target.l0b * 8 // (2 * p.bits * _padded(n, step.n)),
     )
-    most -= most % step
+    most -= most % step.k
+    # Single steps leave the least padding; chunks that are as wide as high may be fewer.
+    units = {step.k, round_up(step.m, step.k)}
     while most:
-        chunks = [(k, k0) for k0 in [_k_chunk(p, most, step)] for k in _l1_chunks(p, k0)]
+        sizes = dict.fromkeys(_k_chunk(p, most, unit) for unit in sorted(units))
+        chunks = [(k, k0) for k0 in sizes for k in _l1_chunks(p, k0)]
         fitting = [t for k, k0 in chunks for t in _fitting(p, target, (*m, *n), slots, k, k0)]
         if fitting:
             yield from fitting
@@ -175,8 +177,8 @@ def _fitting(
     """The tilings with these sizes, if their panels fit L1."""
     sizes = dict(zip((*p.batch, *p.m, *p.n, *p.k), (*(1 for _ in p.batch), *mn, *k), strict=True))
     tile = tuple(sizes[d] for d in range(len(p.dims)))
-    panels = [panel_bytes(map_, tile, p.element) for map_ in p.maps]
-    row = round_up(4 * math.prod(tile[d] for d in p.n), 32)
+    panels = [panel_bytes(map_, tile, p.bits) for map_ in p.maps]
+    row = round_up(ACCUMULATOR * math.prod(tile[d] for d in p.n), 32)
     if 2 * (sum(panels) + row) <= target.l1:
         inner = sizes | dict(zip(p.k, k0, strict=True))
         yield from _with_order(p, target, tile, tuple(inner[d] for d in range(len(p.dims))), panels, slots)
@@ -238,16 +240,15 @@ def _cycles(
     panels: Sequence[int],
     slots: int,
 ) -> float:
-    side, rate = target.cube_m, target.rates["gm_l1"]
-    m, n = (_padded([tile[d] for d in dims], side) for dims in (p.m, p.n))
-    k0 = round_up(math.prod(inner[d] for d in p.k), target.cube_k_bytes // p.element)
+    step, rate = target.cube.tile(p.element), target.rates["gm_l1"]
+    m, n = _padded([tile[d] for d in p.m], step.m), _padded([tile[d] for d in p.n], step.n)
+    k0 = _padded([inner[d] for d in p.k], step.k)
     tiles = _trips(p, tile, order)
     k_chunks = _trips(p, tile, p.k)
     l0_chunks = k_chunks * math.prod(ceil_div(tile[d], inner[d]) for d in p.k)
-    steps = (m // side) * (n // side) * (k0 * p.element // target.cube_k_bytes)
-    slow = target.cube_f32_slowdown if p.element == 4 else 1
-    cube = tiles * l0_chunks * (steps * slow + target.latencies["mmad"])
-    l0 = m * k0 * p.element / target.rates["l1_l0a"] + k0 * n * p.element / target.rates["l1_l0b"]
+    steps = (m // step.m) * (n // step.n) * (k0 // step.k)
+    cube = tiles * l0_chunks * (steps * target.cube_steps[p.element][1] + target.latencies["mmad"])
+    l0 = (m * k0 / target.rates["l1_l0a"] + k0 * n / target.rates["l1_l0b"]) * p.bits / 8
     mte1 = tiles * l0_chunks * (l0 + 2 * target.latencies["l0_load"])
     mte2 = 0.0
     for map_, size in zip(p.maps, panels, strict=True):
@@ -255,7 +256,7 @@ def _cycles(
         times = _trips(p, tile, _enclosing(order, depends) if k_chunks == 1 else order) * k_chunks
         mte2 += times * (size / rate + target.latencies["dma"])
     m, n = (math.prod(tile[d] for d in dims) for dims in (p.m, p.n))
-    fix = tiles * m * n * 4 / target.rates.get("l0c_ub", target.rates["l0c_gm"])
+    fix = tiles * m * n * ACCUMULATOR / target.rates.get("l0c_ub", target.rates["l0c_gm"])
     vector = tiles * m * ceil_div(p.epilogue * n, target.vector_bytes) * _SLOPE
     mte2 += tiles * (m * round_up(n * p.loaded, 32) / target.rates["gm_ub"])
     mte3 = tiles * m * round_up(n * p.stored, 32) / target.rates["ub_gm"]
@@ -265,6 +266,9 @@ def _cycles(
     pipes = [cube + exposed, mte1, mte2, vector, mte3, fix]
     return max(pipes) + _FRICTION * (sum(pipes) - max(pipes)) + lead + drain + _TILE * tiles
 
+
+ACCUMULATOR = 4
+"""Bytes of an accumulator, f32 or i32."""
 
 _SLOPE = 2
 """Cycles per vector instruction and group of `vector_bytes`: that of most kinds (see the target files)."""

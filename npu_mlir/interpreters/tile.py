@@ -17,7 +17,7 @@ from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, linear_map
 from npu_mlir.dialects import tile
-from npu_mlir.dialects.tile import Space, matrix_strides, space_of, tile_strides
+from npu_mlir.dialects.tile import Space, space_of
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, Step, impl, prepare
 from npu_mlir.support.diagnostics import UserError
@@ -226,13 +226,10 @@ def _planned(interp: Interpreter, op: tile.AllocOp, address: int) -> Step:
     space, shape, dtype = space_of(type_), type_.get_shape(), numpy_dtype(type_)
     if space is None or space is Space.GM:
         raise UserError(f"a buffer on chip cannot be {type_}", loc=op)
-    capacity, slot_bytes = target.capacity(space), op.slot_bytes(target.cube_m)
+    capacity, slot_bytes = target.capacity(space), op.slot_bytes(target.cube)
     if address + op.num_slots * slot_bytes > capacity:
         raise UserError(f"the buffer ends behind the {capacity} bytes of {space} on {target.name}", loc=op)
-    rows = 1 if op.rows is None else op.rows.value.data
-    on_cube = space in (Space.L0A, Space.L0B, Space.L0C)
-    steps = matrix_strides(shape, rows, target.cube_m) if on_cube else tile_strides(shape, dtype.itemsize)
-    strides = tuple(step * dtype.itemsize for step in steps)
+    strides = tuple(step * dtype.itemsize for step in op.strides(target.cube))
     if op.num_slots > 1:
         shape, strides = (op.num_slots, *shape), (slot_bytes, *strides)
 

@@ -19,7 +19,7 @@ from xdsl.ir import Operation, SSAValue
 
 from npu_mlir.analysis.bound import Bound, LaunchWork, NetworkBounds, network_bounds
 from npu_mlir.dialects.npu_isa import Pipe
-from npu_mlir.dialects.tile import HostOp, KernelOp, LaunchOp, element_bytes
+from npu_mlir.dialects.tile import HostOp, KernelOp, LaunchOp, element_bits, storage_bytes
 from npu_mlir.simulator.attribution.attribution import Attribution, loc_of
 from npu_mlir.support.files import write_atomically
 from npu_mlir.targets.module_target import target_of
@@ -29,8 +29,6 @@ from npu_mlir.validation.comparison import Comparison
 if TYPE_CHECKING:
     from npu_mlir.api import Program
     from npu_mlir.simulator import KernelStats, SimulationResult
-
-ELEMENT_BYTES = {"f32": 4, "f16": 2}
 
 SCHEMA = "npu-mlir-report/1"
 
@@ -117,13 +115,6 @@ class Report:
     schema: str = SCHEMA
 
 
-def peak_macs(target: Target, precision: str) -> float:
-    """Multiply-accumulates that the cube of one core does in a cycle."""
-    k = target.cube_k_bytes / ELEMENT_BYTES[precision]
-    slowdown = target.cube_f32_slowdown if precision == "f32" else 1
-    return target.cube_m * k * target.cube_n / slowdown
-
-
 def report_of(
     program: Program,
     outputs: dict[str, np.ndarray],
@@ -138,7 +129,7 @@ def report_of(
     if simulation is None or target is None:
         return Report(level, target, precision, rows, agrees)
     machine = target_of(program.module)
-    peak = peak_macs(machine, precision)
+    peak = machine.peak_macs(precision)
     kernels = _kernel_rows(program, simulation, peak)
     macs = sum(kernel.macs for kernel in kernels)
     launches = [LaunchRow(run.kernel, run.loc, run.start, run.cycles) for run in simulation.launches]
@@ -255,7 +246,7 @@ def _weight_bytes(value: SSAValue) -> int:
         return 0
     type_ = owner.results[0].type
     assert isinstance(type_, TensorType)
-    return prod(type_.get_shape()) * element_bytes(type_.element_type)
+    return storage_bytes(prod(type_.get_shape()), element_bits(type_.element_type))
 
 
 def _by_graph_op(launches: list[LaunchRow]) -> dict[str, int]:
@@ -275,7 +266,7 @@ def _critical(kernels: list[KernelRow]) -> dict[str, int]:
 
 
 def _utilisation(macs: int, cycles: int, peak: float) -> float:
-    return macs / (cycles * peak) if cycles else 0.0
+    return macs / (cycles * peak) if cycles and peak else 0.0
 
 
 def _integer(op: Operation, name: str) -> int:

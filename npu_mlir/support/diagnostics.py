@@ -65,6 +65,16 @@ class UserError(Exception):
         self.loc = loc
 
 
+@contextmanager
+def located_errors(op: Operation) -> Generator[None]:
+    """Blame `op` for user errors that blame nothing so far."""
+    try:
+        yield
+    except UserError as error:
+        error.loc = error.loc or op
+        raise
+
+
 class PassCrash(UserError):
     """A pass raised an exception that isn't for the user: a mistake in the pass."""
 

@@ -70,19 +70,18 @@ def _move(work: MoveWork, target: Target) -> Cost:
 
 def cube_steps(work: CubeWork, target: Target) -> int:
     """Steps of the cube, each a product of its full size, that cover the work."""
-    k_step = target.cube_k_bytes // work.element_bytes
-    return -(-work.m // target.cube_m) * -(-work.k // k_step) * -(-work.n // target.cube_n)
+    m, k, n = target.cube.tile(work.element)
+    return -(-work.m // m) * -(-work.k // k) * -(-work.n // n)
 
 
 def cube_cycles(work: CubeWork, target: Target) -> int:
     """Cycles that the steps of the cube take."""
-    return cube_steps(work, target) * (target.cube_f32_slowdown if work.f32 else 1)
+    return cube_steps(work, target) * target.cube_steps[work.element][1]
 
 
 def padded_macs(work: CubeWork, target: Target) -> int:
     """Multiply-adds that the cube performs, padding included."""
-    k_step = target.cube_k_bytes // work.element_bytes
-    return cube_steps(work, target) * target.cube_m * k_step * target.cube_n
+    return cube_steps(work, target) * math.prod(target.cube.tile(work.element))
 
 
 def vector_repeats(work: VectorWork, target: Target) -> int:

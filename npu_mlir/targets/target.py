@@ -5,13 +5,15 @@ Each number stands as `{ value = ..., source = "..." }`; `source` says where it 
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from npu_mlir.dialects.tile.cube import Cube
 from npu_mlir.support.diagnostics import UserError, closest
 from npu_mlir.support.registry import table
 
@@ -34,11 +36,9 @@ class Target:
     l0c: int
     ub: int
     cube_m: int
-    cube_k_bytes: int
-    """Bytes of the k side of one cube step (32: 16 f16 or 32 int8)."""
+    """Rows of the product that the cube makes in one step, whatever the element type."""
     cube_n: int
-    cube_f32_slowdown: int
-    """How many times as long an f32 step takes, beyond its doubled k steps."""
+    """Its columns."""
     vector_bytes: int
     """Bytes of the widest operand that a vector repeat covers."""
     event_ids: int
@@ -49,6 +49,9 @@ class Target:
     """Bytes per cycle by path: gm_l1, gm_ub, ub_gm, l0c_gm, l1_l0a, l1_l0b, and l0c_ub unless the cores are split."""
     latencies: Mapping[str, int]
     """Cycles: gm (completion of a GM access), dma (fixed part of a transfer), l0_load, mmad, issue, flag, launch."""
+    cube_steps: Mapping[str, tuple[int, int]]
+    """(k, cycles) of a step of the cube by the element type of its factors (`f16`, `i8`): it multiplies `cube_m` x k by
+    k x `cube_n` elements in that many cycles. The cube takes no other types."""
     vector: Mapping[str, tuple[int, int, int]]
     """(head, slope, tail) per vector kind; `default` for the rest."""
     sources: Mapping[str, str]
@@ -59,10 +62,18 @@ class Target:
         sizes = {"l1": self.l1, "l0a": self.l0a, "l0b": self.l0b, "l0c": self.l0c, "ub": self.ub}
         return sizes[space]
 
-    def peak_macs(self, element_bytes: int) -> int:
-        """Multiply-adds per cycle of one core's cube on elements of this size."""
-        step = self.cube_m * self.cube_n * (self.cube_k_bytes // element_bytes)
-        return step // self.cube_f32_slowdown if element_bytes == 4 else step
+    @cached_property
+    def cube(self) -> Cube:
+        """The steps of the cube by element type."""
+        return Cube(
+            self.name, self.cube_m, self.cube_n, {name: k for name, (k, _) in self.cube_steps.items()}
+        )
+
+    def peak_macs(self, element: str) -> float:
+        """Multiply-adds per cycle of one core's cube on elements of a type (`f16`); 0 if it doesn't take them."""
+        if element not in self.cube_steps:
+            return 0.0
+        return math.prod(self.cube.tile(element)) / self.cube_steps[element][1]
 
 
 DEFAULT_TARGET = "ascend-910"
@@ -90,7 +101,7 @@ def _group(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
 def _check(values: Mapping[str, Any], file: str) -> None:
     """Raise a `UserError` unless every entry is there, known, and a number of the right kind."""
     scalars = {f.name: f.type for f in fields(Target)} | {"sources": None}
-    groups = {"rates": _RATES, "latencies": _LATENCIES, "vector": {"default"}}
+    groups = {"rates": _RATES, "latencies": _LATENCIES, "cube_steps": set[str](), "vector": {"default"}}
     needed = [n for n in scalars if n not in groups and n != "sources"]
     needed += [f"{group}.{n}" for group, names in groups.items() for n in sorted(names)]
     missing = [n for n in needed if n not in values]
@@ -111,6 +122,8 @@ def _is_valid(name: str, group: str, value: Any) -> bool:
         return isinstance(value, bool)
     if group == "vector":
         return isinstance(value, list) and len(value) == 3 and all(type(v) is int and v >= 0 for v in value)
+    if group == "cube_steps":
+        return isinstance(value, list) and len(value) == 2 and all(type(v) is int and v >= 1 for v in value)
     if group == "rates":
         return type(value) in (int, float) and value > 0
     return type(value) is int and value >= (0 if group == "latencies" else 1)
@@ -131,6 +144,7 @@ def read_target(path: Path) -> Target:
         **scalars,
         rates=_group(values, "rates."),
         latencies=_group(values, "latencies."),
+        cube_steps={k: tuple(v) for k, v in _group(values, "cube_steps.").items()},
         vector={k: tuple(v) for k, v in _group(values, "vector.").items()},
         sources=sources,
     )

@@ -25,7 +25,6 @@ from npu_mlir.tools.npu_opt_options import (
     wants_dumps,
 )
 from npu_mlir.tools.pass_flags import PassFlags, parse_with_pass_flags, passes_of
-from npu_mlir.tools.remark_options import remarks_shown
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -60,8 +59,7 @@ def _run(argv: list[str]) -> int:
         check_writable(path or "-")
     text, name = read_text(args.file)
     try:
-        with remarks_shown(args):
-            return job.run(text, name)
+        return job.run(text, name)
     finally:
         if job.timing is not None:
             report = job.timing.json if args.mlir_output_format == "json" else job.timing.report

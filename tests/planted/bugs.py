@@ -125,7 +125,7 @@ BUGS = [
     Bug(
         "room for one slot only", "tile-plan-memory", "rows",
         "npu_mlir.passes.tile.plan_memory",
-        "return alloc.num_slots * alloc.slot_bytes(target.cube_m)", "return alloc.slot_bytes(target.cube_m)",
+        "return alloc.num_slots * alloc.slot_bytes(target.cube)", "return alloc.slot_bytes(target.cube)",
     ),
     # ---- npu_isa
     Bug(

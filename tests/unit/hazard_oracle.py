@@ -129,7 +129,7 @@ class _Memory:
     def __init__(self, kernel: tile.KernelOp, target: Target):
         self.readers: dict[Any, int] = {}
         self.writers: dict[Any, int] = {}
-        self.fractal = target.cube_m
+        self.cube = target.cube
         stores = [op for op in kernel.walk() if isinstance(op, npu_isa.GmStore)]
         self.results = {id(op.dest) for op in stores}
 
@@ -149,7 +149,7 @@ class _Memory:
         return None
 
     def _cells(self, op: npu_isa.Instruction, args: Sequence[int]) -> Iterator[tuple[bool, Iterator[Any]]]:
-        for access in op.accesses(self.fractal):
+        for access in op.accesses(self.cube):
             if access.extent is None:
                 if id(access.operand) in self.results:
                     yield access.write, self._elements(op, args)

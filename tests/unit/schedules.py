@@ -10,6 +10,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 
+from cubes import square
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.context import make_context
 from npu_mlir.dialects.tile import space_of
@@ -191,7 +192,7 @@ def _bound(kernel: tile.KernelOp) -> str:
 def _memory(kernel: tile.KernelOp) -> str:
     """The buffers: memory, address, slots and bytes."""
     places = [
-        f"{space_of(op.buffer.type)} {op.address.value.data}+{op.num_slots}x{op.slot_bytes(1)}"
+        f"{space_of(op.buffer.type)} {op.address.value.data}+{op.num_slots}x{op.slot_bytes(square(1))}"
         for op in kernel.walk()
         if isinstance(op, tile.AllocOp) and op.address is not None
     ]

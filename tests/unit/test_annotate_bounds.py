@@ -154,7 +154,7 @@ def test_products(element: Attribute):
     assert work == KernelWork(
         (("gm_l1", 15 * size), ("gm_l1", 35 * size)),
         (84,),
-        (ProductWork(1, 3, 7, 5, size, element == f32),),
+        (ProductWork(1, 3, 7, 5, str(element), 8 * size),),
         direct=True,
     )
 
@@ -164,7 +164,7 @@ def test_a_batch_of_products():
     operands = [p.arg(2, 3, 5), p.arg(2, 5, 7)]
     maps = [(0, 1, 3), (0, 3, 2), (0, 1, 2)]
     y = p.generic(operands, p.fill(0.0, (2, 3, 7), f32), maps, 4, [3], multiply_add)
-    assert p.work(y).products == (ProductWork(2, 3, 7, 5, 4, True),)
+    assert p.work(y).products == (ProductWork(2, 3, 7, 5, "f32", 32),)
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_a_vector_kernel_by_hand():
 def test_a_product_by_hand():
     # 5 x 6 x 7 f32 on a cube of 4 x 4 x 4: 2 * 2 * 2 steps in one mmad.
     work = KernelWork(
-        (("gm_l1", 120), ("gm_l1", 168)), (140,), (ProductWork(1, 5, 7, 6, 4, True),), direct=True
+        (("gm_l1", 120), ("gm_l1", 168)), (140,), (ProductWork(1, 5, 7, 6, "f32", 32),), direct=True
     )
     least = bound(work, TOY)
     assert least.pipes["M"] == 8 + 2
@@ -74,7 +74,7 @@ def test_a_product_by_hand():
 
 
 def test_the_bound_grows_with_the_work():
-    small = ProductWork(1, 64, 64, 64, 2, False)
+    small = ProductWork(1, 64, 64, 64, "f16", 16)
     large = dataclasses.replace(small, m=1024)
     works = [KernelWork((("gm_l1", 8192),), (8192,), (p,)) for p in (small, large)]
     assert bound(works[0], ASCEND).cycles < bound(works[1], ASCEND).cycles
@@ -86,7 +86,7 @@ def test_best_blocking_of_a_large_product_is_its_cube():
     work = KernelWork(
         (("gm_l1", size), ("gm_l1", size)),
         (size,),
-        (ProductWork(1, side, side, side, 2, False),),
+        (ProductWork(1, side, side, side, "f16", 16),),
         direct=True,
     )
     cube = (side // 16) ** 3

@@ -16,6 +16,7 @@ from xdsl.dialects.test import TestOp as AnyOp
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineMap
 
+from cubes import square
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa import CubeWork, Extent, MoveWork, VectorWork, base
 from npu_mlir.dialects.tile import Space, SpaceAttr
@@ -36,7 +37,7 @@ def test_doctests(module: ModuleType):
 
 
 def touched(op: npu_isa.Instruction) -> list[tuple[SSAValue, bool, Extent | None]]:
-    return [(a.operand, a.write, a.extent) for a in op.accesses()]
+    return [(a.operand, a.write, a.extent) for a in op.accesses(square(16))]
 
 
 # ---- accesses --------------------------------------------------------------------------------------------------------
@@ -52,7 +53,7 @@ def test_a_load_writes_its_whole_destination():
 def test_l0_loads_write_padded_matrices():
     op = npu_isa.LoadL0AOp(L1, L0A, (5, 20), (32, 1), 1, f16)
     assert touched(op)[1] == (L0A, True, Extent((), 16 * 32 * 2))
-    assert [a.extent for a in op.accesses(4)][1] == Extent((), 8 * 20 * 2)
+    assert [a.extent for a in op.accesses(square(4))][1] == Extent((), 8 * 20 * 2)
 
 
 def test_mmad_reads_its_accumulator_unless_it_starts_from_zero():
@@ -78,7 +79,7 @@ def test_extents_and_their_overlap_are_exact(
     a: list[tuple[int, int]], a_start: int, b: list[tuple[int, int]], b_start: int
 ):
     def of(dims: list[tuple[int, int]]) -> tuple[Extent, set[int]]:
-        extent = base.strided_extent([n for n, _ in dims], [s for _, s in dims], 2)
+        extent = base.strided_extent([n for n, _ in dims], [s for _, s in dims], 16)
         elements = np.zeros(1, int)
         for count, stride in dims:
             elements = (elements[:, None] + np.arange(count) * stride).ravel()
@@ -130,7 +131,7 @@ def test_work_of_loads(
 
 def test_work_of_the_cube():
     op = npu_isa.MmadOp(L0C, L0A, L0B, (3, 4, 5), f32, f32)
-    assert op.work() == CubeWork(3, 4, 5, 4, True)
+    assert op.work() == CubeWork(3, 4, 5, "f32")
 
 
 @pytest.mark.parametrize(

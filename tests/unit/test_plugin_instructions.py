@@ -13,6 +13,7 @@ from xdsl.parser import Parser
 
 from npu_mlir.dialects.context import make_context
 from npu_mlir.dialects.npu_isa import Access, AddrType, Extent, Instruction, MoveWork, Pipe, VectorWork
+from npu_mlir.dialects.tile import Cube
 from npu_mlir.interpreters import Interpreter, Results, impl
 from npu_mlir.interpreters.npu_isa import core_of
 from npu_mlir.simulator import simulate
@@ -29,7 +30,7 @@ class ScaleOp(Instruction):
     at = operand_def(AddrType)
     assembly_format = "$at attr-dict `:` type($at)"
 
-    def accesses(self, fractal: int = 16) -> tuple[Access, ...]:
+    def accesses(self, cube: Cube) -> tuple[Access, ...]:
         return Access(self.at, False, Extent((), 32)), Access(self.at, True, Extent((), 32))
 
     def work(self) -> VectorWork:
@@ -45,7 +46,7 @@ class GatherOp(Instruction):
     gm = operand_def(MemRefType)
     assembly_format = "$gm attr-dict `:` type($gm)"
 
-    def accesses(self, fractal: int = 16) -> tuple[Access, ...]:
+    def accesses(self, cube: Cube) -> tuple[Access, ...]:
         return (Access(self.gm, False, None),)
 
     def work(self) -> MoveWork:

@@ -23,18 +23,19 @@ def test_the_targets_of_the_package():
 @pytest.mark.parametrize("name", target_names())
 def test_every_number_has_a_source(name: str):
     target = get_target(name)
-    numbers = [
-        f for f in target.__dataclass_fields__ if f not in ("name", "rates", "latencies", "vector", "sources")
-    ]
-    for group in ("rates", "latencies", "vector"):
+    groups = ("rates", "latencies", "cube_steps", "vector")
+    numbers = [f for f in target.__dataclass_fields__ if f not in ("name", *groups, "sources")]
+    for group in groups:
         numbers += [f"{group}.{key}" for key in getattr(target, group)]
     assert [n for n in numbers if not target.sources.get(n)] == []
 
 
 def test_peak():
-    assert ASCEND.peak_macs(2) == 4096
-    assert ASCEND.peak_macs(1) == 8192
-    assert ASCEND.peak_macs(4) == 1024
+    assert ASCEND.peak_macs("f16") == 4096
+    assert ASCEND.peak_macs("i8") == 8192
+    assert ASCEND.peak_macs("i4") == 16384
+    assert ASCEND.peak_macs("f32") == 1024
+    assert ASCEND.peak_macs("f64") == 0
 
 
 @pytest.mark.parametrize(
@@ -42,9 +43,9 @@ def test_peak():
     [
         (MoveWork("gm_l1", 65536), Cost(16 + 1024, 200)),
         (MoveWork("l1_l0a", 16384), Cost(8 + 32, 0)),
-        (CubeWork(128, 64, 256, 2, False), Cost(6 + 8 * 4 * 16, 0)),
-        (CubeWork(1, 1, 1, 2, False), Cost(7, 0)),
-        (CubeWork(128, 64, 256, 4, True), Cost(6 + 2 * 8 * 8 * 16, 0)),
+        (CubeWork(128, 64, 256, "f16"), Cost(6 + 8 * 4 * 16, 0)),
+        (CubeWork(1, 1, 1, "f16"), Cost(7, 0)),
+        (CubeWork(128, 64, 256, "f32"), Cost(6 + 2 * 8 * 8 * 16, 0)),
         (VectorWork("add", 1, 1024), Cost(2 * 4, 14, 10)),
         (VectorWork("reduce", 3, 300), Cost(7 * 6, 32, 14)),
         (VectorWork("and", 1, 1), Cost(2, 14, 10)),
@@ -60,7 +61,7 @@ def test_rates_need_not_be_whole():
 
 
 def test_padded_macs():
-    assert padded_macs(CubeWork(17, 17, 17, 2, False), ASCEND) == 32**3
+    assert padded_macs(CubeWork(17, 17, 17, "f16"), ASCEND) == 32**3
 
 
 def test_the_machine_of_a_module():

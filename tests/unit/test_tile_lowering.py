@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import f16, f32, i1, i8, i32
 
+from cubes import square
 from npu_mlir.dialects.context import make_context
 from npu_mlir.dialects.tile import Space, buffer_type, tile_bytes
 from npu_mlir.interpreters.framework import run_function
@@ -117,7 +118,7 @@ def memref(shape: tuple[int, ...], element: str, space: str) -> str:
 
 
 def buffer_bytes(shape: tuple[int, ...], element: str) -> int:
-    return tile_bytes(buffer_type(shape, ELEMENTS[element], Space.UB), 1, 16)
+    return tile_bytes(buffer_type(shape, ELEMENTS[element], Space.UB), 1, square(16))
 
 
 def tensor(shape: tuple[int, ...], element: str) -> str:

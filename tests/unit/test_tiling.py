@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, f16, f32
 from xdsl.ir import Block
 from xdsl.ir.affine import AffineExpr
 
+from cubes import BITS, square
 from npu_mlir.analysis.affine_maps import Linear
 from npu_mlir.analysis.tiling import (
     Dim,
@@ -124,8 +125,9 @@ def products(draw: st.DrawFn) -> Product:
     maps = tuple(
         tuple(linear(total, terms) for terms in draw(st.permutations(side))) for side in (rows, columns)
     )
-    element = draw(st.sampled_from([2, 4]))
-    return Product(tuple(dims), batch, m, n, k, (maps[0], maps[1]), element, draw(st.integers(0, 40)), 4, 4)
+    element = draw(st.sampled_from(["f16", "f32"]))
+    factors = (element, BITS[element])
+    return Product(tuple(dims), batch, m, n, k, (maps[0], maps[1]), *factors, draw(st.integers(0, 40)), 4, 4)
 
 
 def check_fits(p: Product, t: Tiling, target: Target) -> None:
@@ -136,12 +138,15 @@ def check_fits(p: Product, t: Tiling, target: Target) -> None:
     assert all(t.tile[d] == 1 for d in p.batch)
     looped = [d for d in (*p.batch, *p.m, *p.n) if t.tile[d] < p.dims[d].extent]
     assert sorted(t.order) == looped
-    m, n = (round_up(math.prod(t.tile[d] for d in dims), target.cube_m) for dims in (p.m, p.n))
-    k0 = math.prod(t.inner[d] for d in p.k)
+    step = target.cube.tile(p.element)
+    m, n = (
+        round_up(math.prod(t.tile[d] for d in dims), side) for dims, side in ((p.m, step.m), (p.n, step.n))
+    )
+    k0 = round_up(math.prod(t.inner[d] for d in p.k), step.k)
     assert 4 * m * n * t.l0c_slots <= target.l0c
-    assert 2 * p.element * m * k0 <= target.l0a
-    assert 2 * p.element * n * k0 <= target.l0b
-    assert 2 * sum(panel_bytes(map_, t.tile, p.element) for map_ in p.maps) <= target.l1
+    assert 2 * p.bits * m * k0 <= 8 * target.l0a
+    assert 2 * p.bits * n * k0 <= 8 * target.l0b
+    assert 2 * sum(panel_bytes(map_, t.tile, p.bits) for map_ in p.maps) <= target.l1
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -196,8 +201,8 @@ def expected_panels(op: tile.KernelOp) -> list[int]:
         if compute.contraction:
             of = kernel.classes.of[compute.key]
             tile_ = [sizes[c] for c in of]
-            element = tile.element_bytes(compute.key.inputs[0].type.element_type)  # type: ignore[attr-defined]
-            panels += [panel_bytes(map_, tile_, element) for map_ in compute.maps[:2]]
+            bits = tile.element_bits(compute.key.inputs[0].type.element_type)  # type: ignore[attr-defined]
+            panels += [panel_bytes(map_, tile_, bits) for map_ in compute.maps[:2]]
     return sorted(panels)
 
 
@@ -213,7 +218,10 @@ def test_panels_take_the_bytes_expected(target: str):
         expected = [expected_panels(kernel) for kernel in run(module, PASSES[:CHOSEN])]
         for kernel, panels in zip(run(module, PASSES[CHOSEN:]), expected, strict=True):
             buffers = [op for op in kernel.walk() if isinstance(op, tile.AllocOp)]
-            assert sorted(a.slot_bytes(1) for a in buffers if space_of(a.buffer.type) is Space.L1) == panels
+            assert (
+                sorted(a.slot_bytes(square(1)) for a in buffers if space_of(a.buffer.type) is Space.L1)
+                == panels
+            )
 
     check()
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from cubes import BITS
 from npu_mlir.analysis.affine_maps import Linear
 from npu_mlir.analysis.tiling import Dim, Product, Tiling, _l1_chunks, tilings
 from npu_mlir.targets.target import get_target
@@ -13,11 +14,13 @@ from npu_mlir.targets.target import get_target
 Sizes = tuple[int, int, int]
 
 
-def matmul(sizes: Sizes, element: int, epilogue: int, loaded: int, stored: int) -> Product:
+def matmul(sizes: Sizes, element: str, epilogue: int, loaded: int, stored: int) -> Product:
     """c[0, 1] += a[0, 2] * b[2, 1]."""
     m, n, k = (Linear(tuple(int(i == d) for i in range(3)), 0) for d in range(3))
     dims = tuple(Dim(extent) for extent in sizes)
-    return Product(dims, (), (0,), (1,), (2,), ((m, k), (k, n)), element, epilogue, loaded, stored)
+    return Product(
+        dims, (), (0,), (1,), (2,), ((m, k), (k, n)), element, BITS[element], epilogue, loaded, stored
+    )
 
 
 def tiling_of(product: Product, target: str, tile: Sizes, k0: int, order: tuple[int, ...]) -> Tiling:
@@ -47,7 +50,7 @@ class Case:
 
 CASES = {
     "one tile on the toy": Case(
-        matmul((8, 8, 8), 4, 4, 4, 4),
+        matmul((8, 8, 8), "f32", 4, 4, 4),
         "toy", (8, 8, 8), 8, (), 2, 1,
         (
             10,  # 2 x 2 x 2 steps of 4 x 4 x 16 B, 2 for the mmad
@@ -61,7 +64,7 @@ CASES = {
         16 + 16 + 32,
     ),
     "odd sizes are padded": Case(
-        matmul((5, 7, 3), 4, 4, 0, 4),
+        matmul((5, 7, 3), "f32", 4, 0, 4),
         "toy", (5, 7, 3), 3, (), 2, 1,
         (
             6,  # 8 x 8 x 4 elements are 2 x 2 x 1 steps
@@ -75,7 +78,7 @@ CASES = {
         8.75 + 10 + 20,
     ),
     "chunks of K, one accumulator": Case(
-        matmul((256, 512, 4096), 4, 4, 0, 4),
+        matmul((256, 512, 4096), "f32", 4, 0, 4),
         "ascend-910", (256, 256, 128), 32, (1,), 1, 2,
         (
             # 2 tiles of 32 x 4 chunks of 16 x 16 x 4 steps, twice as slow in f32, 6 for each mmad;
@@ -91,7 +94,7 @@ CASES = {
         (1024 + 4096 + 8192) / 2,
     ),
     "rows outside: the left panel stays": Case(
-        matmul((256, 1024, 128), 2, 12, 2, 4),
+        matmul((256, 1024, 128), "f16", 12, 2, 4),
         "ascend-910", (128, 256, 128), 64, (0, 1), 2, 8,
         (
             8 * 2 * (512 + 6),  # 8 x 16 x 4 steps
@@ -105,7 +108,7 @@ CASES = {
         (2048 + 24576 + 16384) / 8,
     ),
     "columns outside: the right panel stays": Case(
-        matmul((256, 1024, 128), 2, 12, 2, 4),
+        matmul((256, 1024, 128), "f16", 12, 2, 4),
         "ascend-910", (128, 256, 128), 64, (1, 0), 2, 8,
         (8288, 2816, 8 * (512 + 16) + 4 * (1024 + 16) + 8 * 1024, 24576, 16384, 2048),
         1896,
@@ -127,14 +130,14 @@ def test_cycles(name: str):
 
 def test_panels_fill_l1_to_the_last_byte():
     # Two slots of both panels, 8 rows of 32 and of 64 B, and of a row of the result.
-    product, room = matmul((8, 16, 8), 4, 4, 4, 4), 2 * (256 + 512 + 64)
+    product, room = matmul((8, 16, 8), "f32", 4, 4, 4), 2 * (256 + 512 + 64)
     for l1, fits in ((room, True), (room - 1, False)):
         machine = replace(get_target("toy"), l1=l1)
         assert any(t.tile == (8, 16, 8) for t in tilings(product, machine)) == fits
 
 
 def test_accumulators_fill_l0c_to_the_last_byte():
-    product = matmul((8, 8, 8), 4, 4, 4, 4)
+    product = matmul((8, 8, 8), "f32", 4, 4, 4)
     for l0c, slots in ((512, 2), (511, 1), (256, 1), (255, None)):
         machine = replace(get_target("toy"), l0c=l0c)
         found = [t.l0c_slots for t in tilings(product, machine) if t.tile == (8, 8, 8)]
@@ -145,13 +148,13 @@ def test_dims_that_stay_whole_take_no_room_from_others():
     """Rows of two dims, of which the second is whole: 64 of the first are tried, whatever the second is."""
     rows, whole, n, k = (Linear(tuple(int(i == d) for i in range(4)), 0) for d in range(4))
     dims = (Dim(100), Dim(8, whole=True), Dim(16), Dim(16))
-    product = Product(dims, (), (0, 1), (2,), (3,), ((rows, whole, k), (k, n)), 2, 0, 0, 4)
+    product = Product(dims, (), (0, 1), (2,), (3,), ((rows, whole, k), (k, n)), "f16", 16, 0, 0, 4)
     assert {t.tile[:2] for t in tilings(product, get_target("ascend-910"))} >= {(64, 8), (100, 8), (16, 8)}
 
 
 def test_operands_of_a_batch_are_brought_for_each_matrix():
     """The estimate of a batch is that of one matrix but for what is done once: fill and drain."""
-    one = matmul((8, 8, 8), 4, 4, 4, 4)
+    one = matmul((8, 8, 8), "f32", 4, 4, 4)
     maps = tuple(tuple(e._replace(coefficients=(*e.coefficients, 0)) for e in map_) for map_ in one.maps)
     b = Linear((0, 0, 0, 1), 0)
     batch = replace(one, dims=(*one.dims, Dim(5)), batch=(3,), maps=((b, *maps[0]), (b, *maps[1])))
@@ -179,5 +182,5 @@ def test_chunks_in_l1(
     extents: tuple[int, ...], exact: tuple[int, ...], k0: tuple[int, ...], expected: list[tuple[int, ...]]
 ):
     dims = tuple(Dim(extent, exact=d in exact) for d, extent in enumerate(extents))
-    product = Product(dims, (), (), (), tuple(range(len(dims))), ((), ()), 4, 0, 0, 4)
+    product = Product(dims, (), (), (), tuple(range(len(dims))), ((), ()), "f32", 32, 0, 0, 4)
     assert list(_l1_chunks(product, k0)) == expected

@@ -17,6 +17,8 @@ from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType,
 from xdsl.dialects.linalg.ops import GenericOp, YieldOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
+from npu_mlir.dialects.tile import may_multiply
+
 SIGNED_WIDENING = (arith.ExtFOp, arith.ExtSIOp)
 """Casts that the cube and the vector unit do on an operand of a multiply-add that they read."""
 
@@ -167,11 +169,12 @@ def accumulator_type(element: Attribute) -> Attribute:
 
 
 def is_cube_product(op: GenericOp) -> bool:
-    """Whether the cube computes the body: a multiply-add of factors of one type that is summed in 32 bits."""
+    """Whether the cube computes the body: a multiply-add of factors of one type, one that there are cubes for, that is
+    summed in 32 bits."""
     if not is_multiply_add(op):
         return False
     left, right, accumulator = (arg.type for arg in op.body.block.args)
-    return left == right and accumulator in (f32, i32)
+    return left == right and may_multiply(left) and accumulator in (f32, i32)
 
 
 # ---- single operations -----------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import ShapedType
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, linear_map, projection
@@ -114,11 +114,17 @@ def root_of(computes: Sequence[LoopNestOp]) -> GenericOp:
     return cast("GenericOp", root.key)
 
 
+def factor_type(compute: LoopNestOp) -> Attribute:
+    """The element type of the factors of a contraction."""
+    return cast("GenericOp", compute.key).body.block.args[0].type
+
+
 def describe(op: GenericOp, *, row_starts: bool = False) -> LoopNestOp:
     """The plain data of an operation; its key is the operation, that of a value its defining operation if that is a
     `linalg.generic`, else the value.
 
-    A contraction starts from zero, or with `row_starts` from the broadcast of a row made in the same kernel.
+    A contraction is an `is_cube_product` that starts from zero, or with `row_starts` from the broadcast of a row made
+    in the same kernel.
     """
     if len(op.outputs) != 1:
         raise UserError("a linalg.generic with several results is not supported; split it", loc=op)

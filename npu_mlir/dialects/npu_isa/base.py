@@ -13,13 +13,15 @@ from functools import cached_property
 from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, i64
-from xdsl.ir import ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import IRDLOperation, irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from npu_mlir.dialects.tile import SpaceAttr
+from npu_mlir.dialects.tile import Cube, Space, SpaceAttr, element_bits, storage_bytes
+from npu_mlir.support.arithmetic import round_up
+from npu_mlir.support.diagnostics import UserError
 
 BLOCK = 32
 """Bytes of the blocks in which the memories of the core are read and written."""
@@ -91,13 +93,12 @@ class MoveWork(Work):
 
 @dataclass(frozen=True)
 class CubeWork(Work):
-    """A product of `m x k` and `k x n` elements of `element_bytes`; `f32` says that they are f32."""
+    """A product of `m x k` and `k x n` elements; `element` is their `tile.cube_type`."""
 
     m: int
     k: int
     n: int
-    element_bytes: int
-    f32: bool
+    element: str
 
 
 @dataclass(frozen=True)
@@ -129,8 +130,8 @@ class Instruction(IRDLOperation):
 
     PIPE: ClassVar[Pipe]
 
-    def accesses(self, fractal: int = 16) -> tuple[Access, ...]:
-        """What the instruction reads and writes; `fractal` is the side of a step of the target's cube.
+    def accesses(self, cube: Cube) -> tuple[Access, ...]:
+        """What the instruction reads and writes on a machine with this cube, to whose steps matrices are padded.
 
         An operand that is read and written is listed twice.
         """
@@ -164,15 +165,6 @@ def integer(value: int) -> IntegerAttr[IntegerType]:
     return IntegerAttr(value, i64)
 
 
-def round_up(value: int, unit: int) -> int:
-    """The least multiple of `unit` that is not below `value`.
-
-    >>> round_up(33, 32)
-    64
-    """
-    return -(-value // unit) * unit
-
-
 def product(values: Iterable[int]) -> int:
     """The product of integers, 1 for none."""
     result = 1
@@ -203,30 +195,40 @@ def collapse(shape: Sequence[int], *strides: Sequence[int]) -> tuple[list[int], 
     return dims, merged
 
 
-def strided_extent(shape: Sequence[int], strides: Sequence[int], element_bytes: int) -> Extent:
-    """The bytes of a strided block of elements.
+def strided_extent(shape: Sequence[int], strides: Sequence[int], bits: int) -> Extent:
+    """The bytes of a strided block of elements of `bits` each. A `UserError` where a run does not begin at a byte.
 
-    >>> strided_extent((4, 10), (16, 1), 4)
+    >>> strided_extent((4, 10), (16, 1), 32)
     Extent(dims=((4, 64),), run=40)
     """
     order = sorted((d for d in range(len(shape)) if strides[d]), key=lambda d: -strides[d])
     dims, (steps,) = collapse([shape[d] for d in order], [strides[d] for d in order])
-    run = element_bytes
-    if dims and steps[-1] == 1:
-        run *= dims.pop()
-    return Extent(tuple((n, s * element_bytes) for n, s in zip(dims, steps)), run)
+    run = dims.pop() if dims and steps[-1] == 1 else 1
+    return Extent(tuple((n, _byte_stride(s, bits)) for n, s in zip(dims, steps)), storage_bytes(run, bits))
 
 
-def moved_bytes(shape: Sequence[int], element_bytes: int, *strides: Sequence[int]) -> int:
-    """Bytes of a block when each run that is contiguous for all operands is rounded up to blocks of 32 B.
+def _byte_stride(stride: int, bits: int) -> int:
+    if stride * bits % 8:
+        raise UserError(f"every {stride} elements of {bits} bits do not begin at a byte")
+    return stride * bits // 8
 
-    >>> moved_bytes((4, 10), 4, (16, 1), (100, 1))
+
+def matrix_extent(cube: Cube, space: Space, sides: tuple[int, int], element: Attribute) -> Extent:
+    """The bytes of a matrix in L0A, L0B or L0C, padded to steps of the cube."""
+    return Extent((), storage_bytes(product(cube.padded(space, sides, element)), element_bits(element)))
+
+
+def moved_bytes(shape: Sequence[int], bits: int, *strides: Sequence[int]) -> int:
+    """Bytes of a block when each run that is contiguous for all operands is rounded up to blocks of 32 B; elements
+    have `bits`.
+
+    >>> moved_bytes((4, 10), 32, (16, 1), (100, 1))
     256
     """
     order = sorted(range(len(shape)), key=lambda d: [-s[d] for s in strides])
     dims, merged = collapse([shape[d] for d in order], *[[s[d] for d in order] for s in strides])
     run = dims.pop() if dims and all(m[-1] == 1 for m in merged) else 1
-    return product(dims) * round_up(run * element_bytes, BLOCK)
+    return product(dims) * round_up(storage_bytes(run, bits), BLOCK)
 
 
 def check_shape(shape: Sequence[int], *strides: Sequence[int], most: int = MAX_DIMS) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import Float32Type, IntegerAttr, IntegerType, UnitAttr, i1
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, UnitAttr, i1
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -27,11 +27,12 @@ from npu_mlir.dialects.npu_isa.base import (
     Pipe,
     check_space,
     integer,
-    round_up,
+    matrix_extent,
 )
 from npu_mlir.dialects.npu_isa.syntax import parse_address, print_types
 from npu_mlir.dialects.syntax import parse_operand
-from npu_mlir.dialects.tile import Space, element_bytes
+from npu_mlir.dialects.tile import Cube, Space, cube_type, element_bits, storage_bytes
+from npu_mlir.support.diagnostics import located_errors
 
 
 @irdl_op_definition
@@ -100,24 +101,23 @@ class MmadOp(Instruction):
         """The extents of the product, without padding."""
         return self.m.value.data, self.k.value.data, self.n.value.data
 
-    def accesses(self, fractal: int = 16) -> tuple[Access, ...]:
+    def accesses(self, cube: Cube) -> tuple[Access, ...]:
         """C counts as read unless `zero` is given: a dynamic `init` may be false."""
-        m, k, n = (round_up(side, fractal) for side in self.mkn)
-        size = element_bytes(self.element)
-        c = Extent((), m * n * element_bytes(self.accumulator))
-        reads = [
-            Access(self.a, False, Extent((), m * k * size)),
-            Access(self.b, False, Extent((), k * n * size)),
-        ]
+        m, k, n = self.mkn
+        with located_errors(self):
+            a = matrix_extent(cube, Space.L0A, (m, k), self.element)
+            b = matrix_extent(cube, Space.L0B, (k, n), self.element)
+        c = matrix_extent(cube, Space.L0C, (m, n), self.accumulator)
+        reads = [Access(self.a, False, a), Access(self.b, False, b)]
         if self.bias is not None and self.bias_element is not None:
-            row = Extent((), self.mkn[2] * element_bytes(self.bias_element))
+            row = Extent((), storage_bytes(n, element_bits(self.bias_element)))
             reads.append(Access(self.bias, False, row))
         if self.zero is None:
             reads.append(Access(self.c, False, c))
         return (*reads, Access(self.c, True, c))
 
     def work(self) -> CubeWork:
-        return CubeWork(*self.mkn, element_bytes(self.element), isinstance(self.element, Float32Type))
+        return CubeWork(*self.mkn, cube_type(self.element))
 
     @classmethod
     def parse(cls, parser: Parser) -> MmadOp:
@@ -178,5 +178,5 @@ class MmadOp(Instruction):
             check_space(self.bias, "bias", Space.L1)
             if self.init is None and self.zero is None:
                 raise VerifyException("a bias is only read by an npu_isa.mmad with 'init' or 'zero'")
-        if element_bytes(self.accumulator) != 4:
+        if element_bits(self.accumulator) != 32:
             raise VerifyException(f"the accumulator has 32 bits, got {self.accumulator}")

@@ -51,7 +51,8 @@ from npu_mlir.dialects.npu_isa.syntax import (
     print_types,
 )
 from npu_mlir.dialects.syntax import parse_indices, parse_map, print_map
-from npu_mlir.dialects.tile import Space, check_map, element_bytes, space_of
+from npu_mlir.dialects.tile import Cube, Space, check_map, element_bits, space_of
+from npu_mlir.support.diagnostics import located_errors
 
 
 @lru_cache(maxsize=1024)
@@ -134,15 +135,17 @@ class GmLoad(Instruction):
         assert isinstance(self.source.type, MemRefType)
         return self.source.type
 
-    def accesses(self, fractal: int = 16) -> tuple[Access, ...]:
-        size = element_bytes(self.gm_type.element_type)
-        extent = strided_extent(ints(self.shape), ints(self.strides), size)
+    def accesses(self, cube: Cube) -> tuple[Access, ...]:
+        with located_errors(self):
+            extent = strided_extent(
+                ints(self.shape), ints(self.strides), element_bits(self.gm_type.element_type)
+            )
         return Access(self.source, False, None), Access(self.dest, True, extent)
 
     def work(self) -> MoveWork:
-        size = element_bytes(self.gm_type.element_type)
+        bits = element_bits(self.gm_type.element_type)
         gm = gm_strides(self.gm_type, self.map, len(self.indices))
-        return MoveWork(f"gm_{self.SPACE}", moved_bytes(ints(self.shape), size, gm, ints(self.strides)))
+        return MoveWork(f"gm_{self.SPACE}", moved_bytes(ints(self.shape), bits, gm, ints(self.strides)))
 
     @classmethod
     def parse(cls, parser: Parser) -> GmLoad:
@@ -245,18 +248,19 @@ class GmStore(Instruction):
         assert isinstance(self.dest.type, MemRefType)
         return self.dest.type
 
-    def source_element_bytes(self) -> int:
-        """Bytes of an element on chip."""
-        return element_bytes(self.gm_type.element_type)
+    def source_element_bits(self) -> int:
+        """Bits of an element on chip."""
+        return element_bits(self.gm_type.element_type)
 
-    def accesses(self, fractal: int = 16) -> tuple[Access, ...]:
-        extent = strided_extent(ints(self.shape), ints(self.strides), self.source_element_bytes())
+    def accesses(self, cube: Cube) -> tuple[Access, ...]:
+        with located_errors(self):
+            extent = strided_extent(ints(self.shape), ints(self.strides), self.source_element_bits())
         return Access(self.source, False, extent), Access(self.dest, True, None)
 
     def work(self) -> MoveWork:
-        size = element_bytes(self.gm_type.element_type)
+        bits = element_bits(self.gm_type.element_type)
         gm = gm_strides(self.gm_type, self.map, len(self.indices))
-        return MoveWork(f"{self.SPACE}_gm", moved_bytes(ints(self.shape), size, gm, ints(self.strides)))
+        return MoveWork(f"{self.SPACE}_gm", moved_bytes(ints(self.shape), bits, gm, ints(self.strides)))
 
     @classmethod
     def parse(cls, parser: Parser) -> GmStore:
@@ -320,5 +324,5 @@ class FixpipeGmOp(GmStore):
     PIPE: ClassVar[Pipe] = Pipe.FIX
     SPACE: ClassVar[Space] = Space.L0C
 
-    def source_element_bytes(self) -> int:
-        return 4
+    def source_element_bits(self) -> int:
+        return 32

@@ -28,7 +28,6 @@ from npu_mlir.dialects.npu_isa.base import (
     Access,
     AddrType,
     Elements,
-    Extent,
     Instruction,
     MoveWork,
     Pipe,
@@ -39,9 +38,9 @@ from npu_mlir.dialects.npu_isa.base import (
     collapse,
     integer,
     ints,
+    matrix_extent,
     moved_bytes,
     product,
-    round_up,
     strided_extent,
 )
 from npu_mlir.dialects.npu_isa.syntax import (
@@ -52,7 +51,9 @@ from npu_mlir.dialects.npu_isa.syntax import (
     print_strided,
     print_types,
 )
-from npu_mlir.dialects.tile import Space, element_bytes
+from npu_mlir.dialects.tile import Cube, Space, element_bits, element_bytes, storage_bytes
+from npu_mlir.support.arithmetic import round_up
+from npu_mlir.support.diagnostics import located_errors
 
 
 @irdl_op_definition
@@ -108,9 +109,9 @@ class FixpipeUbOp(Instruction):
         """The element type of the destination."""
         return self.element if self.result is None else self.result
 
-    def accesses(self, fractal: int = 16) -> tuple[Access, ...]:
+    def accesses(self, cube: Cube) -> tuple[Access, ...]:
         shape = ints(self.shape)
-        source, dest = element_bytes(self.element), element_bytes(self.dest_element)
+        source, dest = element_bits(self.element), element_bits(self.dest_element)
         return (
             Access(self.source, False, strided_extent(shape, ints(self.source_strides), source)),
             Access(self.dest, True, strided_extent(shape, ints(self.dest_strides), dest)),
@@ -125,9 +126,9 @@ class FixpipeUbOp(Instruction):
 
     def work(self) -> MoveWork:
         """Accumulators leave L0C at their own size, whatever they become."""
-        size = element_bytes(self.element)
+        bits = element_bits(self.element)
         return MoveWork(
-            "l0c_ub", moved_bytes(ints(self.shape), size, ints(self.source_strides), ints(self.dest_strides))
+            "l0c_ub", moved_bytes(ints(self.shape), bits, ints(self.source_strides), ints(self.dest_strides))
         )
 
     @classmethod
@@ -207,20 +208,18 @@ class L0Load(Instruction):
         shape, rows = ints(self.shape), self.rows.value.data
         return product(shape[:rows]), product(shape[rows:])
 
-    def accesses(self, fractal: int = 16) -> tuple[Access, ...]:
-        size = element_bytes(self.element)
-        rows, columns = (round_up(side, fractal) for side in self.matrix)
-        return (
-            Access(self.source, False, strided_extent(ints(self.shape), ints(self.strides), size)),
-            Access(self.dest, True, Extent((), rows * columns * size)),
-        )
+    def accesses(self, cube: Cube) -> tuple[Access, ...]:
+        with located_errors(self):
+            block = strided_extent(ints(self.shape), ints(self.strides), element_bits(self.element))
+            matrix = matrix_extent(cube, self.SPACE, self.matrix, self.element)
+        return Access(self.source, False, block), Access(self.dest, True, matrix)
 
     def work(self) -> MoveWork:
         """A contiguous run along the rows or along the columns moves whole blocks; otherwise a block per run."""
         shape, strides, rows = ints(self.shape), ints(self.strides), self.rows.value.data
         run = max(_run(shape[:rows], strides[:rows]), _run(shape[rows:], strides[rows:]))
-        size = element_bytes(self.element)
-        return MoveWork(f"l1_{self.SPACE}", product(shape) // run * round_up(run * size, BLOCK))
+        size = storage_bytes(run, element_bits(self.element))
+        return MoveWork(f"l1_{self.SPACE}", product(shape) // run * round_up(size, BLOCK))
 
     @classmethod
     def parse(cls, parser: Parser) -> L0Load:

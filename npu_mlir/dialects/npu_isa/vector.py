@@ -48,7 +48,7 @@ from npu_mlir.dialects.npu_isa.syntax import (
     print_strided,
     print_types,
 )
-from npu_mlir.dialects.tile import Space, element_bytes
+from npu_mlir.dialects.tile import Cube, Space, element_bytes
 
 
 class VectorInstruction(Instruction):
@@ -101,10 +101,10 @@ class VectorInstruction(Instruction):
         """Element strides of the destination and of every source."""
         return [ints(s) for s in self.strides.data if isinstance(s, DenseArrayBase)]
 
-    def accesses(self, fractal: int = 16) -> tuple[Access, ...]:
+    def accesses(self, cube: Cube) -> tuple[Access, ...]:
         shape = ints(self.shape)
         dest, *sources = (
-            strided_extent(shape, strides, element_bytes(type_))
+            strided_extent(shape, strides, 8 * element_bytes(type_))
             for strides, type_ in zip(self.operand_strides, self.types.data, strict=True)
         )
         reads = [Access(value, False, extent) for value, extent in zip(self.sources, sources, strict=True)]

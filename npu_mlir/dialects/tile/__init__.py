@@ -11,6 +11,7 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 
 from npu_mlir.dialects.tile.buffers import AllocOp, SlotOp
+from npu_mlir.dialects.tile.cube import Cube, CubeTile, cube_type, layout, may_multiply, tile_bytes
 from npu_mlir.dialects.tile.host import HostOp, YieldOp
 from npu_mlir.dialects.tile.kernels import KernelOp, LaunchOp, ReturnOp
 from npu_mlir.dialects.tile.schedule import ScheduleAttr
@@ -21,12 +22,11 @@ from npu_mlir.dialects.tile.spaces import (
     SpaceAttr,
     TileType,
     buffer_type,
+    element_bits,
     element_bytes,
-    matrix_strides,
     place,
     space_of,
-    tile_bytes,
-    tile_strides,
+    storage_bytes,
 )
 from npu_mlir.dialects.tile.transfers import LOADS, STORES, LoadOp, StoreOp, check_map
 
@@ -41,6 +41,8 @@ __all__ = [
     "ROW_ALIGNMENT",
     "STORES",
     "AllocOp",
+    "Cube",
+    "CubeTile",
     "HostOp",
     "KernelOp",
     "LaunchOp",
@@ -58,10 +60,13 @@ __all__ = [
     "YieldOp",
     "buffer_type",
     "check_map",
+    "cube_type",
+    "element_bits",
     "element_bytes",
-    "matrix_strides",
+    "layout",
+    "may_multiply",
     "place",
     "space_of",
+    "storage_bytes",
     "tile_bytes",
-    "tile_strides",
 ]

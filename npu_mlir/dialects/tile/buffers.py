@@ -31,7 +31,9 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from npu_mlir.dialects.tile.spaces import Space, space_of, tile_bytes
+from npu_mlir.dialects.tile.cube import Cube, layout, tile_bytes
+from npu_mlir.dialects.tile.spaces import Space, space_of
+from npu_mlir.support.diagnostics import located_errors
 
 
 @irdl_op_definition
@@ -69,9 +71,21 @@ class AllocOp(IRDLOperation):
         """How many copies the buffer has."""
         return 1 if self.slots is None else self.slots.value.data
 
-    def slot_bytes(self, fractal: int) -> int:
-        """Bytes of one copy, padding included; `fractal` is the side of a step of the target's cube."""
-        return tile_bytes(self.buffer.type, 1 if self.rows is None else self.rows.value.data, fractal)
+    @property
+    def row_dims(self) -> int:
+        """How many leading dims are the rows of a matrix tile."""
+        return 1 if self.rows is None else self.rows.value.data
+
+    def slot_bytes(self, cube: Cube) -> int:
+        """Bytes of one copy on a machine with this cube, padding included. A `UserError` for a matrix of elements that
+        the cube doesn't multiply."""
+        with located_errors(self):
+            return tile_bytes(self.buffer.type, self.row_dims, cube)
+
+    def strides(self, cube: Cube) -> tuple[int, ...]:
+        """Element strides of a copy on a machine with this cube; errors as `slot_bytes`."""
+        with located_errors(self):
+            return layout(self.buffer.type, self.row_dims, cube)
 
     def verify_(self) -> None:
         if space_of(self.buffer.type) in (None, Space.GM):

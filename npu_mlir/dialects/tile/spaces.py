@@ -22,6 +22,9 @@ from xdsl.irdl import (
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from npu_mlir.support.arithmetic import round_up
+from npu_mlir.support.diagnostics import UserError
+
 TileType = TensorType[Attribute] | MemRefType[Attribute]
 
 
@@ -76,39 +79,62 @@ def buffer_type(shape: Sequence[int], element_type: Attribute, space: Space) -> 
     return MemRefType(element_type, shape, NoneAttr(), SpaceAttr(space))
 
 
-def element_bytes(element_type: Attribute) -> int:
-    """Bytes that one element takes in memory; an i1 takes a whole byte."""
-    width = getattr(element_type, "bitwidth", None)
+def element_bits(element_type: Attribute) -> int:
+    """Bits that one element takes in memory: 2 and 4 are packed, all others take whole bytes, an i1 one.
+
+    An element of a type without a width, like a vector's, is a `ValueError`.
+    """
     if isinstance(element_type, IndexType):
-        return 8
+        return 64
+    width = getattr(element_type, "bitwidth", None)
     if width is None:
         raise ValueError(f"{element_type} has no size in memory")
-    return max(1, cast("int", width) // 8)
+    return width if width in _PACKED else round_up(cast("int", width), 8)
+
+
+_PACKED = (2, 4)
+"""Widths of which several elements share a byte."""
+
+
+def element_bytes(element_type: Attribute) -> int:
+    """Bytes that one element takes in memory, where each has an address: not those that share a byte (`UserError`)."""
+    bits = element_bits(element_type)
+    if bits % 8:
+        raise UserError(f"an {element_type} takes {bits} bits: it has no address of its own")
+    return bits // 8
+
+
+def storage_bytes(elements: int, bits: int) -> int:
+    """Bytes of a run of elements of `bits` each.
+
+    >>> storage_bytes(7, 4), storage_bytes(7, 16)
+    (4, 14)
+    """
+    return -(-elements * bits // 8)
 
 
 ROW_ALIGNMENT = 32
 """Bytes to which the rows of a tile in L1 and UB are padded (Ascend 910: UB and L1 blocks of 32 B)."""
 
 
-def tile_strides(shape: Sequence[int], element_size: int) -> tuple[int, ...]:
-    """Element strides of a tile in L1 or UB: row-major, the innermost dimension padded to 32 B.
+def tile_strides(shape: Sequence[int], bits: int) -> tuple[int, ...]:
+    """Element strides of a tile of elements of `bits` in L1 or UB: row-major, the innermost dimension padded to 32 B.
 
-    >>> tile_strides((4, 10), 4)
-    (16, 1)
+    >>> tile_strides((4, 10), 32), tile_strides((4, 10), 4)
+    ((16, 1), (64, 1))
     """
     if not shape:
         return ()
     strides = [1]
-    block = max(1, ROW_ALIGNMENT // element_size)
-    pitch = -(-shape[-1] // block) * block if len(shape) > 1 else shape[-1]
+    pitch = round_up(shape[-1], max(1, 8 * ROW_ALIGNMENT // bits)) if len(shape) > 1 else shape[-1]
     for extent in reversed(shape[1:]):
         strides.append(pitch if len(strides) == 1 else strides[-1] * extent)
     return tuple(reversed(strides))
 
 
-def matrix_strides(shape: Sequence[int], row_dims: int, fractal: int) -> tuple[int, ...]:
-    """Element strides of a matrix tile in L0C: rows are the first `row_dims` dimensions, flattened, columns the rest;
-    the columns are padded to a multiple of `fractal`, the side of a step of the cube.
+def matrix_strides(shape: Sequence[int], row_dims: int, pitch_unit: int) -> tuple[int, ...]:
+    """Element strides of a matrix tile: rows are the first `row_dims` dimensions, flattened, columns the rest; the
+    columns are padded to a multiple of `pitch_unit`, what `Cube.padding` says for them.
 
     >>> matrix_strides((2, 3, 20), 2, 16)
     (96, 32, 1)
@@ -118,30 +144,8 @@ def matrix_strides(shape: Sequence[int], row_dims: int, fractal: int) -> tuple[i
     for extent in reversed(shape[row_dims:]):
         strides.append(columns)
         columns *= extent
-    pitch = -(-columns // fractal) * fractal
+    pitch = round_up(columns, pitch_unit)
     for extent in reversed(shape[:row_dims]):
         strides.append(pitch)
         pitch *= extent
     return tuple(reversed(strides))
-
-
-def tile_bytes(type_: Attribute, row_dims: int, fractal: int) -> int:
-    """Bytes that one copy of a tile takes in its space, padding included, a multiple of the space's alignment.
-
-    In L0A, L0B and L0C a tile is a matrix whose rows are its first `row_dims` dimensions; both sides are padded to
-    `fractal`, the side of a step of the cube.
-    """
-    tile = cast("TileType", type_)
-    shape, size = tile.get_shape(), element_bytes(tile.get_element_type())
-    space = space_of(tile)
-    if space in (Space.L0A, Space.L0B, Space.L0C):
-        rows, columns = 1, 1
-        for extent in shape[:row_dims]:
-            rows *= extent
-        for extent in shape[row_dims:]:
-            columns *= extent
-        padded = -(-rows // fractal) * fractal * (-(-columns // fractal) * fractal)
-        return -(-padded * size // ROW_ALIGNMENT) * ROW_ALIGNMENT
-    strides = tile_strides(shape, size)
-    elements = strides[0] * shape[0] if shape else 1
-    return -(-elements * size // ROW_ALIGNMENT) * ROW_ALIGNMENT

@@ -125,7 +125,7 @@ def l0_load(interp: Interpreter, op: npu_isa.L0Load, args: Results) -> Results:
     core, dtype = core_of(interp), numpy_dtype(op.element)
     block = core.view(Space.L1, args[0], ints(op.shape), ints(op.strides), dtype)
     rows, columns = op.matrix
-    matrix = core.matrix(op.SPACE, args[1], rows, columns, dtype)
+    matrix = core.matrix(op.SPACE, args[1], op.matrix, op.element)
     matrix[...] = 0
     matrix[:rows, :columns] = block.reshape(rows, columns)
     return ()
@@ -137,10 +137,10 @@ def l0_load(interp: Interpreter, op: npu_isa.L0Load, args: Results) -> Results:
 @impl("npu_isa.mmad")
 def mmad(interp: Interpreter, op: npu_isa.MmadOp, args: Results) -> Results:
     core, (m, k, n) = core_of(interp), op.mkn
-    element, wide = numpy_dtype(op.element), numpy_dtype(op.accumulator)
-    a = core.matrix(Space.L0A, args[1], m, k, element).astype(wide)
-    b = core.matrix(Space.L0B, args[2], k, n, element).astype(wide)
-    c = core.matrix(Space.L0C, args[0], m, n, wide)
+    wide = numpy_dtype(op.accumulator)
+    a = core.matrix(Space.L0A, args[1], (m, k), op.element).astype(wide)
+    b = core.matrix(Space.L0B, args[2], (k, n), op.element).astype(wide)
+    c = core.matrix(Space.L0C, args[0], (m, n), op.accumulator)
     if op.zero is None and (op.init is None or not args[3]):
         c[...] = c + a @ b
         return ()

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from xdsl.ir import Attribute
 
 from npu_mlir.dialects.tile import Space
 from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.dtypes import numpy_dtype
 from npu_mlir.targets.target import Target
 
 ON_CHIP = (Space.L1, Space.L0A, Space.L0B, Space.L0C, Space.UB)
@@ -35,8 +37,7 @@ class Core:
                 f"which has {self.target.capacity(space)} bytes"
             ) from error
 
-    def matrix(self, space: Space, address: int, rows: int, columns: int, dtype: np.dtype[Any]) -> np.ndarray:
-        """A row-major matrix whose sides are padded to multiples of the cube's side."""
-        side = self.target.cube_m
-        rows, columns = -(-rows // side) * side, -(-columns // side) * side
-        return self.view(space, address, (rows, columns), (columns, 1), dtype)
+    def matrix(self, space: Space, address: int, sides: tuple[int, int], element: Attribute) -> np.ndarray:
+        """A row-major matrix in L0A, L0B or L0C, its sides padded to steps of the cube."""
+        rows, columns = self.target.cube.padded(space, sides, element)
+        return self.view(space, address, (rows, columns), (columns, 1), numpy_dtype(element))

@@ -26,7 +26,6 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     DictionaryAttr,
-    Float32Type,
     IntegerAttr,
     MemRefType,
     ModuleOp,
@@ -43,10 +42,10 @@ from npu_mlir.analysis.bound import KernelWork, ProductWork, VectorOps, best_blo
 from npu_mlir.analysis.dims import LoopNestOp
 from npu_mlir.analysis.tiling import ceil_div, fill, panel_bytes
 from npu_mlir.analysis.structured.bodies import CASTS, body_ops, is_multiply_add, is_relu
-from npu_mlir.analysis.structured.nest import init_of, is_shape_only
+from npu_mlir.analysis.structured.nest import factor_type, init_of, is_shape_only
 from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.dialects import tile
-from npu_mlir.dialects.tile import element_bytes
+from npu_mlir.dialects.tile import cube_type, element_bits, element_bytes, storage_bytes
 from npu_mlir.analysis.structured.vector_form import BINARY, REDUCTIONS, UNARY
 from npu_mlir.passes.tile.kernel import Kernel, read_kernel
 from npu_mlir.targets.module_target import target_of
@@ -102,7 +101,7 @@ def kernel_work(kernel: Kernel, target: Target) -> KernelWork:
     ]
     return KernelWork(
         tuple(_loads(kernel, target).values()),
-        tuple(prod(_shape(store.value)) * _element(store.value) for store in kernel.stores),
+        tuple(storage_bytes(prod(_shape(store.value)), _bits(store.value)) for store in kernel.stores),
         products,
         tuple(vector),
         bool(products) and any(_may_leave_l0c(store.value) for store in kernel.stores),
@@ -115,8 +114,8 @@ def _product(compute: LoopNestOp) -> ProductWork:
     batch, m, n, k = (
         prod(compute.extents[d] for d in dims) for dims in (roles.batch, roles.m, roles.n, roles.k)
     )
-    type_ = cast("Tensor", cast("linalg.GenericOp", compute.key).inputs[0].type).element_type
-    return ProductWork(batch, m, n, k, element_bytes(type_), isinstance(type_, Float32Type))
+    type_ = factor_type(compute)
+    return ProductWork(batch, m, n, k, cube_type(type_), element_bits(type_))
 
 
 def _slabs(kernel: Kernel, target: Target) -> list[tuple[int, int]]:
@@ -125,7 +124,7 @@ def _slabs(kernel: Kernel, target: Target) -> list[tuple[int, int]]:
     roles = contraction_roles(compute) if compute is not None else None
     if compute is None or roles is None:
         return []
-    element = element_bytes(cast("Tensor", cast("linalg.GenericOp", compute.key).inputs[0].type).element_type)
+    bits = element_bits(factor_type(compute))
     left = compute.maps[int(roles.swapped)]
     slabs: list[tuple[int, int]] = []
     rows = target.cube_m
@@ -133,7 +132,7 @@ def _slabs(kernel: Kernel, target: Target) -> list[tuple[int, int]]:
         sizes = dict(zip(roles.m, fill([compute.extents[d] for d in roles.m], rows), strict=True))
         box = [sizes.get(d, 1 if d in roles.batch else extent) for d, extent in enumerate(compute.extents)]
         count = prod(ceil_div(compute.extents[d], size) for d, size in sizes.items())
-        slabs.append((count, panel_bytes(left, box, element)))
+        slabs.append((count, panel_bytes(left, box, bits)))
         rows *= 2
     return slabs
 
@@ -152,7 +151,7 @@ def _loads(kernel: Kernel, target: Target) -> dict[SSAValue, tuple[str, int]]:
             if is_shape_only(generic, i) or not isinstance(load, tile.LoadOp):
                 continue
             path = "gm_l1" if compute.contraction else "gm_ub"
-            size = _read(load, map_, compute.extents) * _element(value)
+            size = storage_bytes(_read(load, map_, compute.extents), _bits(value))
             before = loads.get(load.source, (path, 0))
             loads[load.source] = (max(path, before[0], key=lambda p: target.rates[p]), max(size, before[1]))
     return loads
@@ -283,5 +282,5 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
     return cast("Tensor", value.type).get_shape()
 
 
-def _element(value: SSAValue) -> int:
-    return element_bytes(cast("Tensor", value.type).element_type)
+def _bits(value: SSAValue) -> int:
+    return element_bits(cast("Tensor", value.type).element_type)

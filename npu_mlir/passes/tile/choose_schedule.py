@@ -32,13 +32,15 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.dims import LoopNestOp, Kind
-from npu_mlir.analysis.tiling import Dim, Product, Tiling, fill_divisors, round_up, tilings
+from npu_mlir.analysis.tiling import ACCUMULATOR, Dim, Product, Tiling, fill_divisors, tilings
 from npu_mlir.analysis.vector_tiling import VectorLoops, shrink
 from npu_mlir.analysis.structured.bodies import body_ops
+from npu_mlir.analysis.structured.nest import factor_type
 from npu_mlir.analysis.structured.roles import contraction_roles
+from npu_mlir.support.arithmetic import round_up
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
-from npu_mlir.dialects.tile import element_bytes
+from npu_mlir.dialects.tile import cube_type, element_bits, element_bytes, storage_bytes
 from npu_mlir.passes.tile.apply_schedule import apply_schedule
 from npu_mlir.passes.tile.bufferize import bufferize_kernel
 from npu_mlir.passes.tile.double_buffer import double_buffer
@@ -95,14 +97,14 @@ def choose(op: tile.KernelOp, target: Target) -> tile.ScheduleAttr:
 
 def _no_tile(op: tile.KernelOp, contraction: LoopNestOp, target: Target) -> UserError:
     """The error for a kernel of which no tiling fits, with what a single step of the cube needs of each memory."""
-    generic = cast("linalg.GenericOp", contraction.key)
-    k = target.cube_k_bytes // element_bytes(cast("Tensor", generic.inputs[0].type).element_type)
-    row = round_up(target.cube_k_bytes, tile.ROW_ALIGNMENT)
+    element = factor_type(contraction)
+    (m, k, n), bits = target.cube.tile(element), element_bits(element)
+    left, right = (round_up(storage_bytes(side, bits), tile.ROW_ALIGNMENT) for side in (k, n))
     needs = {
-        "l1": target.cube_m * row + k * row,
-        "l0a": target.cube_m * target.cube_k_bytes,
-        "l0b": target.cube_n * target.cube_k_bytes,
-        "l0c": target.cube_m * target.cube_n * 4,
+        "l1": m * left + k * right,
+        "l0a": storage_bytes(m * k, bits),
+        "l0b": storage_bytes(k * n, bits),
+        "l0c": m * n * ACCUMULATOR,
     }
     largest = sorted(needs.items(), key=lambda need: need[1] / target.capacity(need[0]), reverse=True)
     return UserError(
@@ -202,16 +204,12 @@ def _pieces(product: Product, tiling: Tiling, target: Target) -> Iterator[_Piece
     if target.split_cores:
         yield _Piece(whole, 1)
         return
-    per_element = 2 * (_ACCUMULATOR + product.loaded + product.stored)
+    per_element = 2 * (ACCUMULATOR + product.loaded + product.stored)
     elements = min(whole, target.ub // per_element)
     while elements:
         yield _Piece(elements, 2)
         elements = elements * 3 // 4
     yield _Piece(1, 1)
-
-
-_ACCUMULATOR = 4
-"""Bytes of an accumulator's element, f32 or i32."""
 
 
 def _schedule(
@@ -244,9 +242,9 @@ def _round_for_pieces(
         if d in whole or tile_[d] <= room:
             room //= tile_[d]
             continue
-        others = math.prod(tile_[o] for o in (product.m if d in product.m else product.n) if o != d)
-        if others == 1:
-            tile_[d] = round_up(tile_[d], target.cube_m)
+        side, unit = (product.m, target.cube_m) if d in product.m else (product.n, target.cube_n)
+        if all(tile_[o] == 1 for o in side if o != d):
+            tile_[d] = round_up(tile_[d], unit)
         return
 
 
@@ -264,13 +262,12 @@ def _product(kernel: Kernel, compute: LoopNestOp, target: Target) -> Product:
         tuple(e._replace(coefficients=tuple(e.coefficients[position[c]] for c in range(count))) for e in map_)
         for map_ in compute.maps[:2]
     ]
-    generic = cast("linalg.GenericOp", compute.key)
-    element = element_bytes(cast("Tensor", generic.inputs[0].type).element_type)
+    element = factor_type(compute)
     batch, m, n, k = (tuple(of[d] for d in dims_) for dims_ in (roles.batch, roles.m, roles.n, roles.k))
     loaded, stored = _traffic(kernel, compute)
-    return Product(
-        dims, batch, m, n, k, (maps[0], maps[1]), element, _vector_bytes(kernel, compute), loaded, stored
-    )
+    factors = (cube_type(element), element_bits(element))
+    vector = _vector_bytes(kernel, compute)
+    return Product(dims, batch, m, n, k, (maps[0], maps[1]), *factors, vector, loaded, stored)
 
 
 def _vector_bytes(kernel: Kernel, contraction: LoopNestOp) -> int:

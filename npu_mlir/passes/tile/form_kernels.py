@@ -27,6 +27,7 @@ After:
       tile.return
     }
 
+An error: a product of elements that the machine's cube does not multiply.
 Does not handle: dynamic shapes, slices that drop dims, operations with several results.
 """
 
@@ -59,16 +60,14 @@ from xdsl.passes import ModulePass
 from npu_mlir.analysis.dims import LoopNestOp
 from npu_mlir.analysis.grouping import form_groups
 from npu_mlir.analysis.structured.bodies import is_multiply_add
-from npu_mlir.analysis.structured.nest import describe, init_of, is_indirect, is_shape_only, loop_extents, root_of
+from npu_mlir.analysis.structured.nest import describe, factor_type, init_of, is_indirect, is_shape_only, loop_extents, root_of
 from npu_mlir.ir.structural_keys import StructuralKeys
-from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError, located_errors
 from npu_mlir.dialects import tile
 from npu_mlir.support.locations import fill_locations, hand_down, located, node_of, origin
 from npu_mlir.passes.dce import erase_dead_ops
-from npu_mlir.passes.tile.kernel_remarks import explain_groups
 from npu_mlir.passes.tile.kernel_rules import is_legal
 from npu_mlir.passes.tile.load_maps import fold_into_load
-from npu_mlir.support.remarks import Kind, wanted
 from npu_mlir.targets.module_target import target_of
 from npu_mlir.targets.target import Target
 
@@ -93,9 +92,10 @@ def _form(function: FuncOp, target: Target, kernels: _Kernels) -> None:
     block = function.body.block
     _check_host_ops(block)
     computes = [describe(op) for op in block.ops if isinstance(op, linalg.GenericOp) and not is_indirect(op)]
+    for product in (c for c in computes if c.contraction):
+        with located_errors(cast("linalg.GenericOp", product.key)):
+            target.cube.tile(factor_type(product))
     groups = form_groups(computes, _dependencies(block), lambda g: is_legal(g, target))
-    if any(wanted(kind, FormKernels.name) for kind in Kind):
-        explain_groups(groups, _dependencies(block), target, FormKernels.name)
     for group in groups:
         _outline(group, block, kernels)
     for op in reversed(list(block.ops)):

@@ -15,11 +15,12 @@ from typing import cast
 from xdsl.dialects.linalg import ops as linalg
 
 from npu_mlir.analysis.affine_maps import Linear
-from npu_mlir.analysis.dims import DimClasses, Kind, LoopNestOp, unite_dims
+from npu_mlir.analysis.dims import DimClasses, Kind, LoopNestOp, dim_classes
 from npu_mlir.analysis.structured.bodies import FIXPIPE_CASTS, only_op
 from npu_mlir.analysis.structured.roles import contraction_roles
-from npu_mlir.analysis.tiling import round_up
+from npu_mlir.analysis.tiling import ACCUMULATOR
 from npu_mlir.dialects import tile
+from npu_mlir.support.arithmetic import round_up
 from npu_mlir.targets.target import Target
 
 SMALL = 4096
@@ -41,9 +42,9 @@ def is_legal(group: Sequence[LoopNestOp], target: Target) -> bool:
 
 def why_not(group: Sequence[LoopNestOp], target: Target) -> Objection | None:
     """The first rule that speaks against one kernel of these operations (in topological order), None if none does."""
-    classes = unite_dims(group)
-    if isinstance(classes, str):
-        return Objection("one-loop-nest", classes)
+    classes = dim_classes(group)
+    if classes is None:
+        return Objection("one-loop-nest", "their loops cannot be made one loop nest")
     candidate = Candidate(group, classes, target)
     for name, rule in RULES.items():
         reason = rule(candidate)
@@ -219,11 +220,12 @@ def _whole_tile(
     roles = contraction_roles(op)
     assert roles is not None
     sides = [math.prod(op.extents[d] for d in dims if of[op.key][d] in whole) for dims in (roles.m, roles.n)]
-    rows, columns = (round_up(side, target.cube_m) for side in sides)
-    k = 4 * target.cube_m
+    rows, columns = round_up(sides[0], target.cube_m), round_up(sides[1], target.cube_n)
+    # As many elements along k as four rows of steps, in f16; or a step of any type in each of two slots.
+    chunk = max(2 * 4 * target.cube_m, 2 * target.cube.k_bytes)
     return {
-        "l0c": 4 * rows * columns,
-        "l0a": 2 * rows * k,
-        "l0b": 2 * columns * k,
+        "l0c": ACCUMULATOR * rows * columns,
+        "l0a": rows * chunk,
+        "l0b": columns * chunk,
         "ub": 4 * sides[0] * sides[1] * 3,
     }

@@ -33,9 +33,10 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.memory import Lifetime, plan
+from npu_mlir.support.arithmetic import round_up
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
-from npu_mlir.dialects.tile import Space, element_bytes, space_of
+from npu_mlir.dialects.tile import Space, element_bits, space_of, storage_bytes
 from npu_mlir.targets.module_target import target_of
 from npu_mlir.targets.target import Target
 
@@ -108,7 +109,7 @@ def try_plan(kernel: tile.KernelOp, target: Target) -> Overflow | None:
 
 
 def _total(alloc: tile.AllocOp, target: Target) -> int:
-    return alloc.num_slots * alloc.slot_bytes(target.cube_m)
+    return alloc.num_slots * alloc.slot_bytes(target.cube)
 
 
 def _alive_at_peak(allocs: Sequence[tile.AllocOp], lifetimes: Sequence[Lifetime]) -> list[tile.AllocOp]:
@@ -181,8 +182,8 @@ def _plan_results(function: FuncOp) -> None:
 
 def _gm_bytes(value: SSAValue) -> int:
     type_ = cast("TensorType[Attribute]", value.type)
-    size = math.prod(type_.get_shape()) * element_bytes(type_.element_type)
-    return -(-size // GM_ALIGNMENT) * GM_ALIGNMENT
+    size = storage_bytes(math.prod(type_.get_shape()), element_bits(type_.element_type))
+    return round_up(size, GM_ALIGNMENT)
 
 
 def _last_use(value: SSAValue, order: dict[Operation, int]) -> int:

@@ -21,7 +21,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from npu_mlir.dialects import tile
-from npu_mlir.report.report import Report, peak_macs
+from npu_mlir.report.report import Report
 from npu_mlir.report.views.memory_map import memory_map
 from npu_mlir.simulator import KernelStats, SimulationResult
 from npu_mlir.simulator.program.sites import site_lines
@@ -86,7 +86,7 @@ def page_data(
         "report": summary,
         "pipes": [str(pipe) for pipe in EXECUTING],
         "spaces": {space: machine.capacity(space) for space in SPACES},
-        "peak": peak_macs(machine, report.precision),
+        "peak": machine.peak_macs(report.precision),
         "read": max(machine.rates["gm_l1"], machine.rates["gm_ub"]),
         "write": max(machine.rates[path] for path in ("ub_gm", "l0c_gm") if path in machine.rates),
         "clock": machine.clock_mhz,

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import AddrType, BufferOp, Instruction
 from npu_mlir.simulator.attribution.recording import Recording
 from npu_mlir.simulator.program.sites import sites_of
+from npu_mlir.targets.module_target import target_of
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,10 @@ def memory_map(kernel: tile.KernelOp, recording: Recording) -> MemoryMap:
     numbers = {op: i for i, op in enumerate(operations)}
     buffers = [_buffer(op) for op in operations]
     sites = list(sites_of(kernel))
-    touches = [_touches(op, numbers) if isinstance(op, Instruction) else [] for op in sites]
+    module = kernel.parent_op()
+    assert isinstance(module, ModuleOp)
+    cube = target_of(module).cube
+    touches = [_touches(op, numbers, cube) if isinstance(op, Instruction) else [] for op in sites]
     pipes = [op.PIPE if isinstance(op, Instruction) else "" for op in sites]
     open_: dict[tuple[int, int], _Slot] = {}
     lives: list[Life] = []
@@ -132,9 +137,9 @@ def _buffer(op: BufferOp) -> Buffer:
     )
 
 
-def _touches(op: Instruction, numbers: dict[BufferOp, int]) -> list[_Touch]:
+def _touches(op: Instruction, numbers: dict[BufferOp, int], cube: tile.Cube) -> list[_Touch]:
     """The address operands of an instruction in their order."""
-    accesses = op.accesses()
+    accesses = op.accesses(cube)
     result: list[_Touch] = []
     for i, value in enumerate(op.operands):
         if not isinstance(value.type, AddrType):

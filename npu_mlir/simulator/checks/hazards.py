@@ -10,9 +10,7 @@
 - A read of bytes that nothing wrote (see `written`), results of which elements are never written.
 - An access outside of its slot.
 
-All is independent of data and time. Clocks, flags and what touched memory outlive a kernel (`Hazards`); slots of
-buffers and what is found out about the instructions are those of one execution (`KernelChecks`). GM operands are in
-`gm_hazards`.
+All is independent of data and time. GM operands are in `gm_hazards`.
 """
 
 from __future__ import annotations
@@ -32,14 +30,14 @@ from npu_mlir.dialects.npu_isa import Elements, Extent
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.tile import Space
 from npu_mlir.simulator.checks import hazard_messages
-from npu_mlir.simulator.checks.gm_hazards import GmMemory, KernelGm
+from npu_mlir.simulator.checks.gm_hazards import GmMemory
 from npu_mlir.simulator.checks.initialized import SlotBytes, spread
-from npu_mlir.simulator.checks.pipe_numbers import pipe_number
 from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.simulator.program.extents import overlap
 from npu_mlir.simulator.timing.pipes import EXECUTING
 from npu_mlir.targets.target import Target
 
+NUMBER = {pipe: i for i, pipe in enumerate(EXECUTING)}
 BUCKETS = 32
 """Parts of a memory by which accesses are sorted, to find those that may overlap."""
 
@@ -63,9 +61,9 @@ class TrackedAccess:
         "write",
     )
 
-    def __init__(self, operand: Operand, pipe: int, address: int, slot: SlotBytes):
+    def __init__(self, operand: Operand, address: int, slot: SlotBytes):
         self.op = operand.op
-        self.pipe = pipe
+        self.pipe = NUMBER[operand.op.PIPE]
         self.write = operand.write
         self.address = address
         self.extent = operand.extent
@@ -120,72 +118,31 @@ class Flags:
 
 
 class Hazards:
-    """What is known of the pipes and memories of a machine, while kernels run on it.
+    """The checks of one run of a kernel."""
 
-    `alone` says that one kernel is all that runs, so that what only matters to another need not be kept.
-    """
-
-    def __init__(self, target: Target, cores: int = 1, alone: bool = True):
+    def __init__(self, kernel: tile.KernelOp, target: Target):
         self.target = target
-        pipes = cores * len(EXECUTING)
-        self.clocks = [[0] * pipes for _ in range(pipes)]
-        self.issued = [0] * pipes
+        self.clocks = [[0] * len(EXECUTING) for _ in EXECUTING]
+        self.issued = [0] * len(EXECUTING)
         self.flags = defaultdict[tuple[int, int], Flags](Flags)
         """By the pipes that set them and wait for them."""
-        self.seen: dict[tuple[int, Space, int], list[TrackedAccess]] = {}
-        """The accesses that touch each bucket of each memory of each core."""
+        self.seen: dict[tuple[Space, int], list[TrackedAccess]] = {}
+        """The accesses that touch each bucket of each memory."""
         self.known = 0
         """How many accesses there are."""
         self.version = 0
         """How often poison was written to some slot."""
-        self.gm = GmMemory(self.clocks, target, alone)
-        self.open: dict[int, KernelChecks] = {}
-        """The last kernel of each core."""
-
-    def enter(self, kernel: tile.KernelOp, arguments: Sequence[Any] = (), core: int = 0) -> KernelChecks:
-        """A kernel begins on a core, and what ran there before is over.
-
-        `arguments` are its arrays in GM, or whatever stands for them: equal ones are the same array, None is one that
-        nothing else has. Raises a `SimulationError` if a result of the kernel before was not written completely.
-        """
-        if core in self.open:
-            self.open[core].gm.end()
-        self.open[core] = KernelChecks(self, self.gm.enter(kernel, arguments, core), core)
-        return self.open[core]
-
-    def end(self, complete: bool = True) -> None:
-        """All is over: no flag may be pending; if it is `complete`, every element of the results is written."""
-        for flags in self.flags.values():
-            for event, (_, op) in flags.pending.items():
-                raise hazard_messages.left_pending(op, event)
-        if complete:
-            for kernel in self.open.values():
-                kernel.gm.end()
-        # No cycles are left behind: bitmaps are large, and go at once.
-        for accesses in self.seen.values():
-            for access in accesses:
-                access.conflicts.clear()
-
-
-class KernelChecks:
-    """The checks of one execution of a kernel on a core. Its buffers hold nothing at first."""
-
-    def __init__(self, hazards: Hazards, gm: KernelGm, core: int):
-        self.hazards = hazards
-        self.target = hazards.target
-        self.gm = gm
-        self.core = core
-        self.pipes = {pipe: pipe_number(core, pipe) for pipe in EXECUTING}
         self.slots: dict[tuple[npu_isa.BufferOp, int], SlotBytes] = {}
+        self.gm = GmMemory(kernel, self.clocks, target)
 
     # ---- instructions
 
     def instruction(self, op: npu_isa.Instruction, bases: Sequence[SSAValue | None]) -> HazardCheck:
         """What to call with the operands of each execution of `op`, followed by the base of each address among them."""
-        accesses = op.accesses(self.target.cube_m)
+        accesses = op.accesses(self.target.cube)
         operands = self._operands(op, accesses, bases)
-        pipe, hazards = self.pipes[op.PIPE], self.hazards
-        clock, issued = hazards.clocks[pipe], hazards.issued
+        pipe = NUMBER[op.PIPE]
+        clock, issued = self.clocks[pipe], self.issued
         gm = self.gm.instruction(op, accesses)
         fill = self._fill(op, operands)
         pick = itemgetter(*[o.address for o in operands]) if operands else lambda args: ()
@@ -195,14 +152,14 @@ class KernelChecks:
             number = issued[pipe] = issued[pipe] + 1
             addresses = pick(args)
             execution = executions.get(addresses)
-            if execution is None or execution.known != hazards.known:
+            if execution is None or execution.known != self.known:
                 execution = executions[addresses] = self._execution(operands, args)
             for other in execution.conflicts:
                 if other.last > clock[other.pipe]:
                     raise self._race(execution, other)
             for access in execution.accesses:
                 access.last = number
-            if execution.clean != hazards.version:
+            if execution.clean != self.version:
                 fill(execution, args)
             if gm is not None:
                 gm(number, args)
@@ -238,7 +195,7 @@ class KernelChecks:
                     access.bytes[...] = True
                     access.clean = access.slot.version
             if clean:
-                execution.clean = self.hazards.version
+                execution.clean = self.version
 
         return fill
 
@@ -246,7 +203,7 @@ class KernelChecks:
         """What an execution at these addresses touches, and what that conflicts with."""
         accesses = [o.accesses.get(args[o.address]) or self._first(o, args) for o in operands]
         conflicts = [other for access in accesses for other in access.conflicts]
-        return Execution(accesses, conflicts, self.hazards.known)
+        return Execution(accesses, conflicts, self.known)
 
     def _race(self, execution: Execution, other: TrackedAccess) -> SimulationError:
         access = next(access for access in execution.accesses if other in access.conflicts)
@@ -282,14 +239,14 @@ class KernelChecks:
         slot = self.slots.get((operand.buffer, base))
         if slot is None:
             slot = self.slots[operand.buffer, base] = SlotBytes(base, size)
-        access = TrackedAccess(operand, self.pipes[operand.op.PIPE], address, slot)
+        access = TrackedAccess(operand, address, slot)
         operand.accesses[address] = access
-        self.hazards.known += 1
+        self.known += 1
         space = operand.buffer.result.type.space.data
         size = max(1, self.target.capacity(space) // BUCKETS)
         near: dict[int, TrackedAccess] = {}
         for bucket in range(address // size, (address + operand.extent.end - 1) // size + 1):
-            here = self.hazards.seen.setdefault((self.core, space, bucket), [])
+            here = self.seen.setdefault((space, bucket), [])
             near |= {id(other): other for other in here if other.pipe != access.pipe}
             here.append(access)
         for other in near.values():
@@ -305,7 +262,7 @@ class KernelChecks:
         unwritten = [o for o in reads if not o.accesses[args[o.address]].bytes.all()]
         if isinstance(op, npu_isa.GmStore):
             access = unwritten[0].accesses[args[unwritten[0].address]]
-            size = op.source_element_bytes()
+            size = op.source_element_bits() // 8
             elements = access.slot.elements(access.address, ints(op.shape), ints(op.strides), size)
             if self.gm.stores_all_of(op, args, elements):
                 return
@@ -315,12 +272,12 @@ class KernelChecks:
         target = writes[0].accesses[args[writes[0].address]]
         if not spread(blocks[-1], blocks[:-1]):
             target.slot.version += 1
-            self.hazards.version += 1
+            self.version += 1
 
     def _unwritten(self, operand: Operand, args: Sequence[int]) -> SimulationError:
         access = operand.accesses[args[operand.address]]
         missing = int(access.bytes.size - np.count_nonzero(access.bytes))
-        every = (other for accesses in self.hazards.seen.values() for other in accesses)
+        every = (other for accesses in self.seen.values() for other in accesses)
         writers = {id(o.op): o.op for o in every if o.write and o.buffer is access.buffer}
         return hazard_messages.unwritten(access, access.slot.start, missing, list(writers.values())[-2:])
 
@@ -328,9 +285,9 @@ class KernelChecks:
 
     def set_flag(self, op: npu_isa.SetFlagOp) -> HazardCheck:
         """What to call with the event id."""
-        src, dst = (self.pipes[pipe] for pipe in op.pipes)
-        flags, limit = self.hazards.flags[src, dst], self.target.event_ids
-        clock, issued = self.hazards.clocks[src], self.hazards.issued
+        src, dst = (NUMBER[pipe] for pipe in op.pipes)
+        flags, limit = self.flags[src, dst], self.target.event_ids
+        clock, issued = self.clocks[src], self.issued
 
         def check(event: int) -> None:
             if event >= limit:
@@ -348,9 +305,9 @@ class KernelChecks:
 
     def wait_flag(self, op: npu_isa.WaitFlagOp) -> HazardCheck:
         """What to call with the event id."""
-        src, dst = (self.pipes[pipe] for pipe in op.pipes)
-        flags, limit = self.hazards.flags[src, dst], self.target.event_ids
-        clock, issued = self.hazards.clocks[dst], self.hazards.issued
+        src, dst = (NUMBER[pipe] for pipe in op.pipes)
+        flags, limit = self.flags[src, dst], self.target.event_ids
+        clock, issued = self.clocks[dst], self.issued
 
         def check(event: int) -> None:
             if event >= limit:
@@ -368,11 +325,21 @@ class KernelChecks:
         return check
 
     def barrier(self) -> None:
-        """Everything issued to this core so far is complete."""
-        for pipe in self.pipes.values():
-            clock = self.hazards.clocks[pipe]
-            for other in self.pipes.values():
-                clock[other] = self.hazards.issued[other]
+        """Everything issued so far is complete."""
+        for clock in self.clocks:
+            clock[:] = self.issued
+
+    def end(self, complete: bool = True) -> None:
+        """The kernel is over: no flag may be pending; if it is `complete`, every element of the results is written."""
+        for flags in self.flags.values():
+            for event, (_, op) in flags.pending.items():
+                raise hazard_messages.left_pending(op, event)
+        if complete:
+            self.gm.end()
+        # No cycles are left behind: bitmaps are large, and go at once.
+        for accesses in self.seen.values():
+            for access in accesses:
+                access.conflicts.clear()
 
 
 def _optional_read(op: npu_isa.Instruction) -> int | None:

@@ -40,7 +40,7 @@ class L0:
         self.core = core
         self.memory: dict[tuple[Space, np.dtype[Any]], np.ndarray] = {}
 
-    def matrix(self, space: Space, address: int, rows: int, columns: int, element: Attribute) -> np.ndarray:
+    def matrix(self, space: Space, address: int, sides: tuple[int, int], element: Attribute) -> np.ndarray:
         """A padded matrix as `Core.matrix`, in the cube's type."""
         dtype = numpy_dtype(element)
         wide = cube_type(dtype)
@@ -48,7 +48,7 @@ class L0:
         if memory is None:
             memory = self.memory[space, dtype] = self.core.memory[space].view(dtype).astype(wide)
         # Raises where the matrix does not fit its memory.
-        rows, columns = self.core.matrix(space, address, rows, columns, dtype).shape
+        rows, columns = self.core.matrix(space, address, sides, element).shape
         start = address // dtype.itemsize
         return memory[start : start + rows * columns].reshape(rows, columns)
 
@@ -192,7 +192,7 @@ def _l0_load(core: Core, l0: L0, op: npu_isa.L0Load) -> Run:
 
     def prepare(source: int, dest: int) -> Thunk:
         block = core.view(Space.L1, source, shape, strides, dtype)
-        matrix = l0.matrix(op.SPACE, dest, rows, columns, op.element)
+        matrix = l0.matrix(op.SPACE, dest, op.matrix, op.element)
         inner = _split(matrix[:rows, :columns], shape, op.rows.value.data)
         if matrix.shape == (rows, columns):
             return partial(np.copyto, inner, block)
@@ -223,12 +223,12 @@ def _mmad(core: Core, l0: L0, op: npu_isa.MmadOp) -> Run:
     if op.bias is None:
         return _product(core, l0, op)
     product, (m, _, n) = _product(core, l0, op), op.mkn
-    wide, row_type = numpy_dtype(op.accumulator), numpy_dtype(op.bias_element)
+    row_type = numpy_dtype(op.bias_element)
 
     def run(c: int, a: int, b: int, *init_and_bias: int) -> None:
         product(c, a, b, *init_and_bias[:-1])
         if op.zero is not None or init_and_bias[0]:
-            total = core.matrix(Space.L0C, c, m, n, wide)
+            total = core.matrix(Space.L0C, c, (m, n), op.accumulator)
             total[:m, :n] += core.view(Space.L1, init_and_bias[-1], (n,), (1,), row_type)
 
     return run
@@ -246,9 +246,9 @@ def _product(core: Core, l0: L0, op: npu_isa.MmadOp) -> Run:
         views = cache.get(key)
         if views is None:
             views = cache[key] = (
-                l0.matrix(Space.L0A, a, m, k, op.element),
-                l0.matrix(Space.L0B, b, k, n, op.element),
-                core.matrix(Space.L0C, c, m, n, wide),
+                l0.matrix(Space.L0A, a, (m, k), op.element),
+                l0.matrix(Space.L0B, b, (k, n), op.element),
+                core.matrix(Space.L0C, c, (m, n), op.accumulator),
             )
             if not scratch:
                 scratch.append(np.empty(views[2].shape, views[0].dtype))

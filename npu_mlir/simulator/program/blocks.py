@@ -11,7 +11,6 @@ from xdsl.ir import Block
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.ir.loop_bounds import constant_trips
-from npu_mlir.simulator.program.machine_limits import check_machine
 from npu_mlir.targets.cost import Cost, cost_of
 from npu_mlir.targets.target import Target
 
@@ -37,13 +36,9 @@ class BlockInfo:
 
 
 class Blocks:
-    """The blocks of a kernel, and what its instructions cost on a target.
-
-    Raises a `SimulationError` if the target lacks a path or memory that the kernel uses.
-    """
+    """The blocks of a kernel, and what its instructions cost on a target."""
 
     def __init__(self, kernel: tile.KernelOp, target: Target):
-        check_machine(kernel, target)
         self.kernel = kernel
         self.target = target
         self.costs: dict[npu_isa.Instruction, Cost] = {}

@@ -149,17 +149,12 @@ class KernelContext:
         type_ = op.buffer.type
         space = tile.space_of(type_)
         assert space is not None
-        fractal = self.target.cube_m
-        rows = 1 if op.rows is None else op.rows.value.data
+        cube = self.target.cube
         new = npu_isa.BufferOp(
-            tile.SpaceAttr(space), op.address.value.data, op.slot_bytes(fractal), op.num_slots
+            tile.SpaceAttr(space), op.address.value.data, op.slot_bytes(cube), op.num_slots
         )
-        if space in (Space.L0A, Space.L0B, Space.L0C):
-            strides = tile.matrix_strides(type_.get_shape(), rows, fractal)
-        else:
-            strides = tile.tile_strides(type_.get_shape(), tile.element_bytes(type_.element_type))
         new.result.name_hint = op.buffer.name_hint
-        self._buffers[op.buffer] = Buffer(self.emit(new).result, type_, space, rows, strides)
+        self._buffers[op.buffer] = Buffer(self.emit(new).result, type_, space, op.row_dims, op.strides(cube))
 
     def add_slot(self, op: tile.SlotOp) -> None:
         """Lower the choice of a copy; a buffer of one copy is its only slot."""

@@ -47,6 +47,7 @@ PIPELINE: tuple[Phase, ...] = (
     Phase(
         "linalg",
         (
+            "inline-calls",
             "convert-graph-to-linalg",
             # Files of other producers, which may say anything in linalg, go through this phase as well.
             "linalg-generalize-named-ops",

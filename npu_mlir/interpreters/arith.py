@@ -75,7 +75,7 @@ def constant_value(attr: Attribute) -> Any:
     if isinstance(attr, FloatAttr):
         return numpy_dtype(attr.type).type(attr.value.data)
     if isinstance(attr, IntegerAttr):
-        return attr.value.data
+        return attr.value.data & 1 if _is_i1(attr.type) else attr.value.data
     raise TypeError(f"no value for the constant {attr}")
 
 
@@ -91,6 +91,42 @@ def constant(interp: Interpreter, op: Any) -> Step:
     return lambda args: (value,)
 
 
+def _first(a: Any, b: Any) -> Any:
+    return a
+
+
+def _neither(a: Any, b: Any) -> Any:
+    return a ^ a
+
+
+_I1: dict[str, Function] = {
+    "addi": operator.xor,
+    "subi": operator.xor,
+    "muli": operator.and_,
+    "maxsi": operator.and_,
+    "minsi": operator.or_,
+    "maxui": operator.or_,
+    "minui": operator.and_,
+    # What is left are divisors of true and shifts by false; anything else is undefined.
+    **dict.fromkeys(
+        ("divsi", "divui", "floordivsi", "ceildivsi", "ceildivui", "shli", "shrsi", "shrui"), _first
+    ),
+    **dict.fromkeys(("remsi", "remui"), _neither),
+}
+"""The integers of one bit: arithmetic modulo 2, in which true is -1 where it has a sign."""
+
+_I1_SIGNED: dict[Function, Function] = {
+    operator.lt: operator.gt,
+    operator.le: operator.ge,
+    operator.gt: operator.lt,
+    operator.ge: operator.le,
+}
+
+
+def _is_i1(type_: Attribute) -> bool:
+    return isinstance(type_, IntegerType) and type_.width.data == 1
+
+
 def wrapping(function: Function) -> Callable[[Any], Function]:
     """What makes the meaning of an integer operation that may overflow; arrays wrap on their own."""
 
@@ -98,6 +134,8 @@ def wrapping(function: Function) -> Callable[[Any], Function]:
         type_ = op.results[0].type
         if not isinstance(type_, IntegerType):
             return function
+        if _is_i1(type_) and op.name.removeprefix("arith.") in _I1:
+            return _I1[op.name.removeprefix("arith.")]
         width = type_.width.data
 
         def wrapped(*args: Any) -> Any:
@@ -154,6 +192,8 @@ def unsigned(function: Function) -> Callable[[Any], Function]:
     def make(op: Any) -> Function:
         width = bit_width(op.operands[0].type)
         result = numpy_dtype(op.results[0].type)
+        if _is_i1(op.results[0].type):
+            return _I1[op.name.removeprefix("arith.")]
 
         def run(*args: Any) -> Any:
             value = function(*[as_unsigned(a, width) for a in args])
@@ -193,7 +233,8 @@ _UNSIGNED = [operator.lt, operator.le, operator.gt, operator.ge]
 def cmpi(op: Any) -> Function:
     predicate = op.predicate.value.data
     if predicate < len(_SIGNED):
-        return _SIGNED[predicate]
+        signed: Function = _SIGNED[predicate]
+        return _I1_SIGNED.get(signed, signed) if _is_i1(op.operands[0].type) else signed
     function, width = _UNSIGNED[predicate - len(_SIGNED)], bit_width(op.operands[0].type)
     return lambda a, b: function(as_unsigned(a, width), as_unsigned(b, width))
 

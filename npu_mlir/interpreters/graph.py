@@ -14,11 +14,11 @@ import numpy as np
 
 from npu_mlir.dialects import graph
 from npu_mlir.dialects.graph import Layout, ReduceKind
+from npu_mlir.interpreters.errors import index_out_of_range
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.math import erf
 from npu_mlir.interpreters.registry import Results, impl
 from npu_mlir.ir.weights import check_weight, weights_of
-from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.dtypes import numpy_dtype
 
 Array = np.ndarray[Any, Any]
@@ -345,7 +345,5 @@ def gather(interp: Interpreter, op: graph.GatherOp, args: Results) -> Results:
     try:
         return (np.take(args[0], args[1], axis),)
     except IndexError as error:
-        extent = args[0].shape[axis]
-        wrong = args[1][(args[1] < -extent) | (args[1] >= extent)]
-        message = f"index {wrong.flat[0]} is out of range: axis {axis} has {extent} elements"
-        raise UserError(message, loc=op) from error
+        before = (0,) * axis
+        raise index_out_of_range(args[0].shape[: axis + 1], (*before, args[1]), op) from error

@@ -9,9 +9,9 @@ import numpy as np
 from xdsl.dialects import tensor
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase
 
+from npu_mlir.interpreters.errors import index_out_of_range
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, Step, impl, prepare
-from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.dtypes import numpy_dtype, static_shape
 
 DYNAMIC = -(2**63)
@@ -96,18 +96,8 @@ def extract(interp: Interpreter, op: tensor.ExtractOp, args: Results) -> Results
     try:
         value = args[0][args[1:]]
     except IndexError as error:
-        raise UserError(_outside(args[0].shape, args[1:]), loc=op) from error
+        raise index_out_of_range(args[0].shape, args[1:], op) from error
     return (int(value),) if isinstance(value, np.integer | np.bool_) else (value,)
-
-
-def _outside(shape: Sequence[int], indices: Sequence[Any]) -> str:
-    """What is wrong with indices, arrays or numbers, that reach beyond a tensor."""
-    for axis, (extent, index) in enumerate(zip(shape, indices, strict=True)):
-        values = np.atleast_1d(index)
-        wrong = values[(values < -extent) | (values >= extent)]
-        if wrong.size:
-            return f"index {wrong.flat[0]} is out of range: axis {axis} has {extent} elements"
-    return f"no element of a tensor of shape {tuple(shape)} lies at these indices"
 
 
 @impl("tensor.insert")

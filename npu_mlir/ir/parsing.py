@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
     AnyFloat,
     ArrayAttr,
+    DenseIntOrFPElementsAttr,
     FileLineColLoc,
     FusedLoc,
     IntAttr,
@@ -18,6 +21,7 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     NoneAttr,
     StringAttr,
+    i1,
 )
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.parser import AttrParser, Parser, UnresolvedOperand
@@ -118,6 +122,39 @@ class LocatingParser(Parser):
         if element.span.text[:2] in ("0x", "0X"):
             return _BitPattern(element.is_negative, element.value, element.span)
         return element
+
+    def parse_dense_int_or_fp_elements_attr(self, type: Any) -> DenseIntOrFPElementsAttr[Any]:
+        start = self._current_token.span.start
+        packed = self._parse_packed(type)
+        if packed is not None:
+            return packed
+        self._resume_from(start)
+        return super().parse_dense_int_or_fp_elements_attr(type)
+
+    def _parse_packed(self, type: Any) -> DenseIntOrFPElementsAttr[Any] | None:
+        """Hexadecimal digits for i1, eight elements to a byte, the first in the lowest bit; xDSL takes a byte each."""
+        place = self._current_token.span
+        if self.parse_optional_punctuation("<") is None:
+            return None
+        digits = self.parse_optional_str_literal()
+        if digits is None or self.parse_optional_punctuation(">") is None:
+            return None
+        if type is None:
+            self.parse_punctuation(":", " in dense attribute")
+            type = self._parse_dense_literal_type()
+        if type.element_type != i1:
+            return None
+        try:
+            data = bytes.fromhex(digits.removeprefix("0x"))
+        except ValueError:
+            self.raise_error("Hex string in denseAttr is invalid", place)
+        count = prod(type.get_shape())
+        if data in (b"\x00", b"\xff"):
+            return DenseIntOrFPElementsAttr.from_list(type, [data[0] & 1] * count)
+        if len(data) != -(-count // 8):
+            self.raise_error(f"{count} elements of i1 are {-(-count // 8)} bytes, got {len(data)}", place)
+        bits = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")[:count]
+        return DenseIntOrFPElementsAttr.from_list(type, bits.tolist())
 
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: Any) -> str:
         # xDSL takes identifiers alone, and gives a name that an earlier file had another one.

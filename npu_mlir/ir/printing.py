@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from io import StringIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, NameLoc, StringAttr, UnregisteredOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.printer import Printer
 
+from npu_mlir.ir.constants import dense_array
 from npu_mlir.ir.resources import quoted
 
 if TYPE_CHECKING:
@@ -62,6 +64,14 @@ def op_line(op: Operation) -> str:
     return " ".join(text.split())
 
 
+LONGEST_LIST = 100
+"""Longer constants are printed in hexadecimal, as xDSL and MLIR do."""
+
+
+def _looks_like_splat(array: np.ndarray) -> bool:
+    return array.dtype.kind in "fV" and bool((array == 0).all())
+
+
 class IRWriter(Printer):
     """xDSL's printer with the options above."""
 
@@ -86,7 +96,24 @@ class IRWriter(Printer):
         ):
             self.print_string("dense_resource<__elided__> : ")
             attribute = attribute.get_type()
+        if isinstance(attribute, DenseIntOrFPElementsAttr) and self._print_dense(attribute):
+            return
         super().print_attribute(attribute)
+
+    def _print_dense(self, attribute: DenseIntOrFPElementsAttr[Any]) -> bool:
+        """Print constants that xDSL would change: zeros of both signs, and long ones of i1 (packed, as in MLIR)."""
+        array = dense_array(attribute)
+        if array.size < 2 or not _looks_like_splat(array):
+            if array.dtype != np.bool_ or array.size <= LONGEST_LIST or array.all() or not array.any():
+                return False
+            text = f'"0x{np.packbits(array, bitorder="little").tobytes().hex().upper()}"'
+        else:
+            if array.dtype.kind == "b" or np.signbit(array).all() or not np.signbit(array).any():
+                return False
+            text = f'"0x{array.tobytes().hex().upper()}"'
+        self.print_string(f"dense<{text}> : ")
+        super().print_attribute(attribute.get_type())
+        return True
 
     def print_resource_handle(self, dialect: str, handle: str) -> None:
         # xDSL prints every name without quotes.

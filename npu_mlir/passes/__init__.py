@@ -19,6 +19,7 @@ _OWN: dict[str, str] = {
     "canonicalize": "npu_mlir.passes.canonicalize:Canonicalize",
     "cse": "npu_mlir.passes.cse:CommonSubexpressionElimination",
     "dce": "npu_mlir.passes.dce:DeadCodeElimination",
+    "inline-calls": "npu_mlir.passes.inline_calls:InlineCalls",
     # graph
     "graph-infer-shapes": "npu_mlir.passes.graph.infer_shapes:InferShapes",
     "graph-fold-constants": "npu_mlir.passes.graph.fold_constants:FoldConstants",

@@ -23,6 +23,7 @@ from xdsl.ir import Attribute, Block, Region
 
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.graph import WeightOp
+from npu_mlir.interpreters.errors import IndexOutOfRange
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.numerics import quiet
 from npu_mlir.ir.weights import WeightStore, share_weights, weights_of
@@ -129,6 +130,8 @@ def evaluate(module: ModuleOp, function: FuncOp, inputs: Sequence[Any]) -> list[
     try:
         with quiet():
             results = Interpreter(module, _weights(module)).call(name, args)
+    except IndexOutOfRange as error:
+        raise ExecutionError(error.message, loc=error.loc) from error
     except UserError:
         raise
     except Exception as error:

@@ -32,6 +32,7 @@ CASTS = (
     arith.SIToFPOp,
     arith.UIToFPOp,
     arith.FPToSIOp,
+    arith.FPToUIOp,
 )
 """Casts between element types."""
 

@@ -45,6 +45,8 @@ class VectorForm:
     instruction: type[VectorInstruction]
     kind: str
     sources: tuple[VectorOperand, ...]
+    unsigned: bool = False
+    """Whether the instruction takes its operands as integers without a sign."""
 
 
 UNARY: dict[type[Operation], str] = {
@@ -85,14 +87,35 @@ REDUCTIONS: dict[type[Operation], str] = {
     arith.MinSIOp: "min",
 }
 
-BOOLEAN_REDUCTIONS: dict[type[Operation], str] = {arith.OrIOp: "max", arith.AndIOp: "min"}
+BOOLEAN: dict[type[Operation], str] = {
+    arith.AddiOp: "xor",
+    arith.SubiOp: "xor",
+    arith.MuliOp: "and",
+    arith.MaxSIOp: "and",
+    arith.MinSIOp: "or",
+    arith.MaxUIOp: "or",
+    arith.MinUIOp: "and",
+    arith.AndIOp: "and",
+    arith.OrIOp: "or",
+    arith.XOrIOp: "xor",
+}
+"""On i1: arithmetic modulo 2, in which true is -1 where it has a sign."""
+
+BOOLEAN_REDUCTIONS = {"or": "max", "and": "min"}
 """On i1, any is the maximum and all is the minimum."""
+
+UNSIGNED: dict[type[Operation], str] = {
+    arith.DivUIOp: "div",
+    arith.MaxUIOp: "max",
+    arith.MinUIOp: "min",
+}
 
 CAST_KINDS: dict[type[Operation], str] = {
     arith.ExtFOp: "cast",
     arith.TruncFOp: "cast",
     arith.SIToFPOp: "cast",
     arith.FPToSIOp: "cast",
+    arith.FPToUIOp: "cast",
     arith.ExtSIOp: "cast",
     arith.TruncIOp: "cast",
     arith.UIToFPOp: "ucast",
@@ -102,8 +125,24 @@ CAST_KINDS: dict[type[Operation], str] = {
 FLOAT_COMPARISONS = {1: "eq", 2: "gt", 3: "ge", 4: "lt", 5: "le", 13: "ne"}
 """By the number of the `arith.cmpf` predicate: oeq, ogt, oge, olt, ole, une."""
 
-INTEGER_COMPARISONS = {0: "eq", 1: "ne", 2: "lt", 3: "le", 4: "gt", 5: "ge"}
-"""By the number of the `arith.cmpi` predicate: eq, ne, slt, sle, sgt, sge."""
+INTEGER_COMPARISONS = {
+    0: "eq",
+    1: "ne",
+    2: "lt",
+    3: "le",
+    4: "gt",
+    5: "ge",
+    6: "lt",
+    7: "le",
+    8: "gt",
+    9: "ge",
+}
+"""By the number of the `arith.cmpi` predicate: eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge."""
+
+_FIRST_UNSIGNED = 6
+
+BOOLEAN_COMPARISONS = INTEGER_COMPARISONS | {2: "gt", 3: "ge", 4: "lt", 5: "le"}
+"""On i1, true is less than false if it has a sign: it is -1."""
 
 
 def classify(op: GenericOp) -> VectorForm:
@@ -161,20 +200,21 @@ class _Body:
         multiply_add = self.multiply_add()
         if multiply_add is not None:
             return multiply_add
-        kind = REDUCTIONS.get(type(root))
-        if kind is None and getattr(root.results[0].type, "bitwidth", 0) == 1:
-            kind = BOOLEAN_REDUCTIONS.get(type(root))
-        if kind is None:
+        unsigned = type(root) in UNSIGNED
+        kind = REDUCTIONS.get(type(root)) or (UNSIGNED.get(type(root)) if unsigned else None)
+        if root.results[0].type == _I1:
+            kind = BOOLEAN_REDUCTIONS.get(BOOLEAN.get(type(root), ""))
+        if kind is None or kind == "div":
             raise self.unknown(root)
         sources = [s for s in self.sources(root.operands) if s != self.out]
         if len(sources) != 1 or not isinstance(sources[0], int):
             raise UserError("a vector reduction accumulates one operand: out = op(out, in)", loc=self.op)
-        return VectorForm(VReduceOp, kind, (sources[0],))
+        return VectorForm(VReduceOp, kind, (sources[0],), unsigned)
 
     def multiply_add(self) -> VectorForm | None:
         """`out + a * b`, the factors widened or not."""
         found = accumulated_product(self.op.body.block)
-        if found is None:
+        if found is None or found[0].results[0].type == _I1:
             return None
         product, _ = found
         factors = self.sources([narrowed(v) for v in product.operands])
@@ -188,7 +228,9 @@ class _Body:
             case arith.CmpfOp():
                 return VectorForm(VCmpOp, self.comparison(root, FLOAT_COMPARISONS), sources)
             case arith.CmpiOp():
-                return VectorForm(VCmpOp, self.comparison(root, INTEGER_COMPARISONS), sources)
+                kinds = BOOLEAN_COMPARISONS if root.lhs.type == _I1 else INTEGER_COMPARISONS
+                unsigned = root.predicate.value.data >= _FIRST_UNSIGNED and root.lhs.type != _I1
+                return VectorForm(VCmpOp, self.comparison(root, kinds), sources, unsigned)
             case arith.SelectOp():
                 return VectorForm(VSelectOp, "select", sources)
             case _:
@@ -196,8 +238,12 @@ class _Body:
         if type(root) in UNARY:
             return VectorForm(VUnaryOp, UNARY[type(root)], sources)
         if type(root) in CAST_KINDS:
-            return VectorForm(VCastOp, CAST_KINDS[type(root)], sources)
-        if type(root) not in BINARY:
+            return VectorForm(VCastOp, CAST_KINDS[type(root)], sources, isinstance(root, arith.FPToUIOp))
+        if root.results[0].type == _I1 and type(root) in BOOLEAN:
+            return self.binary(root, BOOLEAN[type(root)], sources)
+        if type(root) in UNSIGNED and root.results[0].type != _I1:
+            return VectorForm(VBinaryOp, UNSIGNED[type(root)], sources, unsigned=True)
+        if type(root) not in BINARY or root.results[0].type == _I1:
             raise self.unknown(root)
         return self.binary(root, BINARY[type(root)], sources)
 

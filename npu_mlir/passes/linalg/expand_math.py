@@ -11,7 +11,7 @@
     %y = arith.subf %one, %q : f32
 
 Left are arith, and `math.exp`, `log`, `sqrt`, `absf`. Expanded are tanh, erf, rsqrt, powf, exp2, expm1, log2, log10,
-log1p, floor, ceil, fma, absi. Narrow floats are computed in f32 in between. None of the forms makes a NaN of
+log1p, floor, ceil, trunc, round, roundeven, fma, absi. Narrow floats are computed in f32 in between. None of the forms makes a NaN of
 an infinity that the function maps to a number.
 
 Does not handle: powers whose exponent is not a constant (the sign of the result depends on it), trigonometric and
@@ -25,7 +25,7 @@ from collections.abc import Callable
 
 from xdsl.context import Context
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp, f32, i32
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp, f32, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -38,8 +38,8 @@ from npu_mlir.passes.linalg.generics import (
     scalar_op,
 )
 
-_WHOLE = float(1 << 23)
-"""From here on every f32 is a whole number."""
+_WHOLE = {32: (float(1 << 23), i32), 64: (float(1 << 52), i64)}
+"""By the width of a float: from here on it is a whole number, and an integer type for those below."""
 
 
 class ExpandMath(ModulePass):
@@ -178,11 +178,35 @@ def _product(code: _Code, x: SSAValue, count: int) -> SSAValue | None:
 
 
 def _floor(code: _Code, x: SSAValue) -> SSAValue:
-    """Truncated, one less where that is above x; x itself where it is large and thereby whole."""
-    truncated = code.cast(code.cast(x, i32), x.type)
-    below = code.apply("sub", truncated, 1)
-    floor = code.select_less(x, truncated, below, truncated)
-    return code.select_less(code.apply("abs", x), code.constant(_WHOLE, x.type), floor, x)
+    """Truncated, one less where that is above x."""
+    truncated = _trunc(code, x)
+    return code.select_less(x, truncated, code.apply("sub", truncated, 1), truncated)
+
+
+def _trunc(code: _Code, x: SSAValue) -> SSAValue:
+    """To an integer and back; x itself where it is large and thereby whole."""
+    whole, integer = _WHOLE[bit_width(x.type)]
+    truncated = code.cast(code.cast(x, integer), x.type)
+    return code.select_less(code.apply("abs", x), code.constant(whole, x.type), truncated, x)
+
+
+def _round(code: _Code, x: SSAValue) -> SSAValue:
+    """Halves away from zero: the fraction is exact, unlike `x + 0.5`."""
+    size = code.apply("abs", x)
+    whole = _trunc(code, size)
+    fraction = code.apply("sub", size, whole)
+    up = code.apply("add", whole, 1)
+    rounded = code.select_less(fraction, code.constant(0.5, x.type), whole, up)
+    rounded = code.select_less(size, code.constant(_WHOLE[bit_width(x.type)][0], x.type), rounded, size)
+    return code.select_less(x, code.constant(0, x.type), code.apply("neg", rounded), rounded)
+
+
+def _roundeven(code: _Code, x: SSAValue) -> SSAValue:
+    """Halves to even: what an addition of a number so large that the sum is whole does."""
+    size, whole = code.apply("abs", x), _WHOLE[bit_width(x.type)][0]
+    rounded = code.apply("sub", code.apply("add", size, whole), whole)
+    rounded = code.select_less(size, code.constant(whole, x.type), rounded, size)
+    return code.select_less(x, code.constant(0, x.type), code.apply("neg", rounded), rounded)
 
 
 def _ceil(code: _Code, x: SSAValue) -> SSAValue:
@@ -208,6 +232,9 @@ _EXPANSIONS: dict[type[Operation], Expansion] = {
     math.PowFOp: _powf,
     math.FloorOp: _floor,
     math.CeilOp: _ceil,
+    math.TruncOp: _trunc,
+    math.RoundOp: _round,
+    math.RoundEvenOp: _roundeven,
     math.AbsIOp: _absi,
     math.FmaOp: _fma,
     math.Log2Op: _scaled_log(1 / python_math.log(2)),

@@ -14,7 +14,8 @@ After:
     %c = linalg.generic ins(%a, %w) outs(%b)
     %d = linalg.generic [(m, n)] ins(%c) { arith.maximumf %c, 0.0 }
 
-Leaves alone: products whose result is read elsewhere as well, and biases along the rows of the accumulator.
+Leaves alone: products whose result is read elsewhere as well, biases along the rows of the accumulator, and
+biases that lie in a column.
 Changes values: by the order of a sum.
 """
 
@@ -81,8 +82,17 @@ def _start_from_bias(product: linalg.GenericOp) -> None:
     assert roles is not None
     columns = {compute.result.index(d) for d in roles.n if compute.extents[d] > 1}
     read = {d for d in projection(bias.map) or () if compute.extents[compute.result[d]] > 1}
-    if len(columns) == 1 and read == columns:
+    if len(columns) == 1 and read == columns and _is_row(bias):
         _rewrite(product, bias)
+
+
+def _is_row(bias: _Bias) -> bool:
+    """Whether the elements of a bias lie side by side in L1: its last dim is the only one that isn't 1.
+
+    A bias of shape Mx1 is a column there, with the padding of its rows between the elements.
+    """
+    shape = cast("Tensor", bias.user.inputs[bias.operand].type).get_shape()
+    return all(extent == 1 for extent in shape[:-1])
 
 
 def _find_bias(product: linalg.GenericOp) -> _Bias | None:

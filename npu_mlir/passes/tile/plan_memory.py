@@ -28,7 +28,7 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, TensorType, i64
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -51,11 +51,24 @@ class PlanMemory(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(op)
+        _check_calls(op)
         for kernel in op.ops:
             if isinstance(kernel, tile.KernelOp):
                 plan_kernel(kernel, target)
             elif isinstance(kernel, FuncOp) and not kernel.is_declaration:
                 _plan_results(kernel)
+
+
+def _check_calls(module: ModuleOp) -> None:
+    """Raise for a call of a function with launches: its results would lie where those of the caller do."""
+    launching = {
+        function.sym_name.data
+        for function in module.ops
+        if isinstance(function, FuncOp) and any(isinstance(op, tile.LaunchOp) for op in function.walk())
+    }
+    for call in module.walk():
+        if isinstance(call, CallOp) and call.callee.string_value() in launching:
+            raise UserError("the function that is called launches kernels: run inline-calls first", loc=call)
 
 
 @dataclass(frozen=True)

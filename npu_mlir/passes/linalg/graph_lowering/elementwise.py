@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite
 from typing import Any
 
 from xdsl.dialects.builtin import AnyFloat, IntegerType, Signedness
@@ -94,9 +95,8 @@ def _sigmoid(body: Body, value: SSAValue) -> SSAValue:
 
 @_simple(graph.PReluOp)
 def _prelu(body: Body, value: SSAValue, slope: SSAValue) -> SSAValue:
-    """`max(x, 0) + slope * min(x, 0)`: no mask is needed, and one of the terms is zero."""
-    negative = body.apply("mul", slope, body.apply("min", value, 0))
-    return body.apply("add", body.apply("max", value, 0), negative)
+    """`x < 0 ? slope * x : x`. Sums of both sides would be NaN where the slope is infinite."""
+    return body.select(body.compare("lt", value, 0), body.apply("mul", slope, value), value)
 
 
 @_simple(graph.WhereOp)
@@ -106,8 +106,13 @@ def _where(body: Body, condition: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SSA
 
 @lowering(graph.LeakyReluOp)
 def leaky_relu(b: Builder, op: graph.LeakyReluOp) -> SSAValue:
-    """The larger of `x` and `alpha * x`, the smaller when alpha is above 1."""
+    """The larger of `x` and `alpha * x`, the smaller when alpha is above 1.
+
+    An alpha of 0, or one that is no number, would make NaN of an infinity that is to stay.
+    """
     alpha = op.alpha.value.data
+    if alpha == 0 or not isfinite(alpha):
+        return _unary(b, op, lambda body, x: _prelu(body, x, body.constant(alpha, x.type)))
     outer = "max" if alpha <= 1 else "min"
     return _unary(b, op, lambda body, x: body.apply(outer, x, body.apply("mul", x, alpha)))
 

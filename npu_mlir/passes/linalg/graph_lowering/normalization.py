@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import AnyFloat
+from xdsl.dialects.builtin import AnyFloat, i1
 from xdsl.ir import Attribute, SSAValue
 
 from npu_mlir.support.diagnostics import UserError
@@ -44,6 +44,8 @@ def reduce(b: Builder, op: graph.ReduceOp) -> SSAValue:
 
 def _start(kind: graph.ReduceKind, element: Attribute) -> tuple[float, str]:
     """The neutral element and the combining function."""
+    if element == i1 and kind in (graph.ReduceKind.MAX, graph.ReduceKind.MIN):
+        return (0, "or") if kind is graph.ReduceKind.MAX else (1, "and")
     match kind:
         case graph.ReduceKind.MAX:
             return lowest(element), "max"

@@ -40,6 +40,8 @@ def scalar_of(value: SSAValue) -> float | None:
         array, np.broadcast_to(array.flat[0], array.shape), equal_nan=False
     ):
         return None
+    if array.dtype.kind in "fV" and len(set(np.signbit(array).flat)) > 1:
+        return None
     return array.flat[0].item()
 
 

@@ -121,6 +121,8 @@ def check_fill(op: FillOp) -> None:
 def check_start(op: GenericOp) -> None:
     """Accept only copies of one row, as long as the accumulator's."""
     acc, row = _shape(op.outputs[0]), prod(_shape(op.inputs[0]))
+    if row != prod(_shape(op.inputs[0])[-1:]):
+        raise UserError("the row that an accumulator in L0C starts from lies in a column", loc=op)
     source, dest = (projection(m.data) for m in op.indexing_maps)
     copies = copied_input(op.body.block) == 0
     rows = row_dims(op.outputs[0])

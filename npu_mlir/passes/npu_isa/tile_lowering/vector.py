@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from math import prod
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, MemRefType
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, MemRefType, Signedness
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Attribute, SSAValue
@@ -168,7 +168,9 @@ def _emit_form(
     if len(constants) > 1 or (constants and form.instruction in (npu_isa.VUnaryOp, npu_isa.VCastOp)):
         raise UserError("the operands are constants: fold the operation first", loc=ctx.source)
     position, imm = constants[0] if constants else (None, None)
-    emit_vector(ctx, form.instruction, form.kind, nest, addresses, buffers, imm, position)
+    emit_vector(
+        ctx, form.instruction, form.kind, nest, addresses, buffers, imm, position, unsigned=form.unsigned
+    )
 
 
 def _emit_constant_select(
@@ -200,10 +202,13 @@ def emit_vector(
     buffers: Sequence[Buffer],
     imm: Attribute | None = None,
     imm_position: int | None = None,
+    *,
+    unsigned: bool = False,
 ) -> None:
     """Emit one instruction for the whole nest, in scalar loops over the dims that it has no room for.
 
-    `addresses` and `buffers` belong to the destination and then to every source that is in memory.
+    `addresses` and `buffers` belong to the destination and then to every source that is in memory. With `unsigned`,
+    the instruction takes their integers without a sign.
     """
     if not prod(nest.extents):
         return
@@ -219,6 +224,8 @@ def emit_vector(
         shape, strides = (1,), tuple((1,) for _ in buffers)
     types = [b.element for b in buffers]
     imm = _typed(imm, instruction, types)
+    if unsigned:
+        types, imm = [without_sign(type_) for type_ in types], _immediate_without_sign(imm)
     ctx.emit(instruction(kind, addresses[0], addresses[1:], shape, strides, types, imm, imm_position))
 
 
@@ -243,4 +250,17 @@ def _typed(
         return FloatAttr(imm.value.data, types[0])  # pyright: ignore[reportArgumentType, reportCallIssue]
     if instruction is npu_isa.VDupOp and isinstance(imm, IntegerAttr) and imm.type != types[0]:
         return IntegerAttr(imm.value.data, types[0])  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return imm
+
+
+def without_sign(type_: Attribute) -> Attribute:
+    """An integer type as that of numbers without a sign; other types, and i1, as they are."""
+    if isinstance(type_, IntegerType) and type_.width.data > 1:
+        return IntegerType(type_.width.data, Signedness.UNSIGNED)
+    return type_
+
+
+def _immediate_without_sign(imm: Attribute | None) -> Attribute | None:
+    if isinstance(imm, IntegerAttr) and isinstance(imm.type, IntegerType) and imm.type.width.data > 1:
+        return IntegerAttr(imm.value.data % (1 << imm.type.width.data), without_sign(imm.type))  # pyright: ignore
     return imm

@@ -1,0 +1,281 @@
+"""Small models and modules whose results were wrong once: every level computes the right ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+import npu_mlir
+from npu_mlir.dialects.context import make_context
+from npu_mlir.ir.parsing import parse_module
+from npu_mlir.ir.printing import op_text
+from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.levels import LEVELS
+
+INFINITE = np.array([-np.inf, -2, -0.5, -0.0, 0, 0.5, 3, np.inf], np.float32)
+
+
+def node(operator: str, inputs: str, outputs: str, **attributes: Any) -> onnx.NodeProto:
+    return helper.make_node(operator, inputs.split(), outputs.split(), **attributes)
+
+
+def make(
+    nodes: list[onnx.NodeProto],
+    inputs: dict[str, np.ndarray],
+    opset: int = 18,
+    **weights: np.ndarray,
+) -> onnx.ModelProto:
+    """A model with the output y and inputs like the arrays."""
+    infos = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+        for name, x in inputs.items()
+    ]
+    tensors = [numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items()]
+    y = onnx.ValueInfoProto(name="y")
+    graph = helper.make_graph(nodes, "g", infos, [y], tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+def reference(model: onnx.ModelProto, inputs: dict[str, np.ndarray]) -> np.ndarray:
+    """What onnxruntime computes without its optimisations."""
+    import onnxruntime as ort
+
+    options: Any = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session: Any = ort.InferenceSession(model.SerializeToString(), options)
+    (result,) = session.run(None, inputs)
+    return np.asarray(result)
+
+
+def check(
+    model: onnx.ModelProto,
+    inputs: dict[str, np.ndarray],
+    expected: np.ndarray | None = None,
+    *,
+    levels: Sequence[str] = ("graph", "linalg", "isa"),
+    rtol: float = 1e-6,
+    **options: Any,
+) -> None:
+    """The result is that of onnxruntime, or the expected one, at each level."""
+    expected = reference(model, inputs) if expected is None else expected
+    for level in levels:
+        result = npu_mlir.compile(model, emit=level, **options).run(inputs)["y"]
+        assert (result.dtype, result.shape) == (expected.dtype, expected.shape), level
+        np.testing.assert_allclose(
+            result.astype(np.float64), expected.astype(np.float64), rtol=rtol, atol=0, err_msg=level
+        )
+
+
+@pytest.mark.parametrize("shape", [(13, 1), (1, 1), (5, 1), (1, 13), (13,), (1,)])
+@pytest.mark.parametrize("product", [(13, 6, 1), (13, 6, 13), (1, 6, 13), (5, 6, 1)])
+def test_addends_of_a_product(product: tuple[int, int, int], shape: tuple[int, ...]):
+    """A bias along the rows, along the columns, or both, of matrices with one row or column."""
+    m, k, n = product
+    try:
+        np.broadcast_shapes((m, n), shape)
+    except ValueError:
+        return
+    generator = np.random.default_rng(0)
+    inputs = {
+        "x": generator.integers(-4, 5, (m, k)).astype(np.float32),
+        "c": generator.integers(-4, 5, shape).astype(np.float32),
+    }
+    weight = generator.integers(-4, 5, (k, n)).astype(np.float32)
+    check(make([node("MatMul", "x w", "p"), node("Add", "p c", "y")], inputs, w=weight), inputs)
+
+
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
+@pytest.mark.parametrize("axes", [[0], [1], [0, 1]])
+def test_reductions_of_bool(operator: str, axes: list[int]):
+    x = np.array([[0, 0, 1, 1], [0, 1, 1, 0], [0, 1, 1, 1]], bool)
+    model = make([node(operator, "x a", "y", keepdims=0)], {"x": x}, 20, a=np.array(axes))
+    check(model, {"x": x}, np.asarray((np.any if operator == "ReduceMax" else np.all)(x, tuple(axes))))
+
+
+@pytest.mark.parametrize("slope", [0.0, -0.0, 0.5, -2.0, 1.0, np.inf, -np.inf, np.nan])
+def test_slopes(slope: float):
+    inputs = {"x": INFINITE}
+    with np.errstate(invalid="ignore"):
+        expected = np.where(INFINITE < 0, INFINITE * np.float32(slope), INFINITE)
+    slopes = np.full(8, slope, np.float32)
+    check(make([node("LeakyRelu", "x", "y", alpha=slope)], inputs), inputs, expected)
+    check(make([node("PRelu", "x s", "y")], inputs, s=slopes), inputs, expected)
+    inputs = {"x": INFINITE, "s": slopes}
+    check(make([node("PRelu", "x s", "y")], inputs), inputs, expected)
+
+
+LARGE = [
+    0.5,
+    1.5,
+    2.5,
+    -0.5,
+    -2.5,
+    0.49999997,
+    8388607.5,
+    8388609.5,
+    -8388609.5,
+    4503599627370495.5,
+    1e15 + 0.5,
+    3e300,
+]
+
+
+@pytest.mark.parametrize("operator", ["Floor", "Ceil"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounding_of_large_numbers(operator: str, dtype: Any):
+    with np.errstate(over="ignore"):
+        x = np.array([*LARGE, *(-value for value in LARGE), np.inf], dtype)
+    expected = (np.floor if operator == "Floor" else np.ceil)(x)
+    check(make([node(operator, "x", "y")], {"x": x}), {"x": x}, expected, rtol=0)
+
+
+ONE_BIT: dict[str, Any] = {
+    "addi": lambda a, b: a ^ b,
+    "subi": lambda a, b: a ^ b,
+    "muli": lambda a, b: a & b,
+    "maxsi": lambda a, b: a & b,
+    "minsi": lambda a, b: a | b,
+    "maxui": lambda a, b: a | b,
+    "minui": lambda a, b: a & b,
+    "cmpi slt,": lambda a, b: a & ~b,
+    "cmpi sle,": lambda a, b: a | ~b,
+    "cmpi sgt,": lambda a, b: ~a & b,
+    "cmpi sge,": lambda a, b: ~a | b,
+    "cmpi ult,": lambda a, b: ~a & b,
+    "cmpi uge,": lambda a, b: a | ~b,
+    "cmpi ne,": lambda a, b: a ^ b,
+}
+A, B = np.array([0, 0, 1, 1, 0, 1, 0, 1], bool), np.array([0, 1, 0, 1, 1, 1, 0, 0], bool)
+
+
+def run(text: str, inputs: Sequence[np.ndarray], level: str) -> np.ndarray:
+    """The one result of the function in a text, at a level."""
+    context = make_context()
+    module = parse_module(context, text, "test.mlir")
+    module.verify()
+    program = npu_mlir.Program(context, module)
+    (result,) = program.lower(level).run(inputs).values()
+    return result
+
+
+def elementwise(body: str, count: int, types: Sequence[str] = ("i1", "i1", "i1")) -> str:
+    """A function of two tensors; the body computes %r from %a and %b."""
+    a, b, r = types
+    tensors = [f"tensor<{count}x{t}>" for t in types]
+    return f"""
+    func.func @main(%x: {tensors[0]}, %z: {tensors[1]}) -> {tensors[2]} {{
+      %e = tensor.empty() : {tensors[2]}
+      %y = linalg.generic {{indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>,
+          affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}} ins(%x, %z : {tensors[0]}, {tensors[1]})
+          outs(%e : {tensors[2]}) {{
+      ^bb0(%a: {a}, %b: {b}, %o: {r}):
+        {body}
+        linalg.yield %r : {r}
+      }} -> {tensors[2]}
+      func.return %y : {tensors[2]}
+    }}"""
+
+
+@pytest.mark.parametrize("level", ["linalg", "tile", "isa"])
+@pytest.mark.parametrize("operation", ONE_BIT)
+def test_integers_of_one_bit(operation: str, level: str):
+    """Modulo 2, and true is -1 where it has a sign."""
+    text = elementwise(f"%r = arith.{operation} %a, %b : i1", 8)
+    np.testing.assert_array_equal(run(text, [A, B], level), ONE_BIT[operation](A, B))
+    constant = elementwise(f"%t = arith.constant true %r = arith.{operation} %a, %t : i1", 8)
+    np.testing.assert_array_equal(run(constant, [A, B], level), ONE_BIT[operation](A, np.ones(8, bool)))
+
+
+@pytest.mark.parametrize("level", ["linalg", "isa"])
+@pytest.mark.parametrize("operation", ["maxui", "minui", "divui", "cmpi ult,", "cmpi uge,"])
+def test_integers_without_a_sign(operation: str, level: str):
+    a, b = np.array([1, -1, 127, -128, 5, -3], np.int8), np.array([-1, 1, -128, 127, 5, 7], np.int8)
+    large, small = a.view(np.uint8), b.view(np.uint8)
+    expected = {
+        "maxui": np.maximum(large, small).view(np.int8),
+        "minui": np.minimum(large, small).view(np.int8),
+        "divui": (large // small).view(np.int8),
+        "cmpi ult,": large < small,
+        "cmpi uge,": large >= small,
+    }[operation]
+    result = "i1" if operation.startswith("cmpi") else "i8"
+    text = elementwise(f"%r = arith.{operation} %a, %b : i8", 6, ("i8", "i8", result))
+    np.testing.assert_array_equal(run(text, [a, b], level), expected)
+
+
+@pytest.mark.parametrize("level", ["linalg", "tile", "isa"])
+@pytest.mark.parametrize("zeros", ["0.0, -0.0", "-0.0, 0.0", "-0.0, -0.0"])
+def test_zeros_keep_their_signs(zeros: str, level: str):
+    text = f"""
+    func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {{
+      %c = arith.constant dense<[{zeros}]> : tensor<2xf32>
+      %0 = arith.divf %x, %c : tensor<2xf32>
+      func.return %0 : tensor<2xf32>
+    }}"""
+    printed = op_text(parse_module(make_context(), text, "test.mlir"))
+    expected = np.copysign(np.inf, np.array([float(zero) for zero in zeros.split(",")], np.float32))
+    for source in (text, printed):
+        np.testing.assert_array_equal(run(source, [np.ones(2, np.float32)], level), expected)
+
+
+@pytest.mark.parametrize(
+    ("digits", "count", "expected"),
+    [("0x05", 3, [1, 0, 1]), ("0xFF", 5, [1] * 5), ("0x00", 2, [0, 0]), ("0x0180", 16, [1] + [0] * 14 + [1])],
+)
+def test_hexadecimal_literals_of_one_bit(digits: str, count: int, expected: list[int]):
+    text = f"""func.func @main() -> tensor<{count}xi1> {{
+      %0 = arith.constant dense<"{digits}"> : tensor<{count}xi1>
+      func.return %0 : tensor<{count}xi1>
+    }}"""
+    np.testing.assert_array_equal(run(text, [], "isa"), np.array(expected, bool))
+
+
+def test_long_constants_of_one_bit_come_back():
+    bits = np.random.default_rng(0).integers(0, 2, 131).astype(bool)
+    text = f"""func.func @main() -> tensor<131xi1> {{
+      %0 = arith.constant dense<{str(bits.tolist()).lower()}> : tensor<131xi1>
+      func.return %0 : tensor<131xi1>
+    }}"""
+    printed = op_text(parse_module(make_context(), text, "test.mlir"))
+    assert f'dense<"0x{np.packbits(bits, bitorder="little").tobytes().hex().upper()}">' in printed
+    np.testing.assert_array_equal(run(printed, [], "isa"), bits)
+
+
+def test_a_hexadecimal_literal_with_too_few_bits():
+    text = 'func.func @f() { %0 = arith.constant dense<"0x01"> : tensor<9xi1> func.return }'
+    with pytest.raises(UserError, match="9 elements of i1 are 2 bytes, got 1"):
+        parse_module(make_context(), text, "test.mlir")
+
+
+@pytest.mark.parametrize("level", LEVELS[1:])
+def test_a_function_that_is_called_twice(level: str):
+    text = """
+    func.func private @square(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = arith.mulf %x, %x : tensor<4xf32>
+      func.return %0 : tensor<4xf32>
+    }
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = func.call @square(%x) : (tensor<4xf32>) -> tensor<4xf32>
+      %1 = func.call @square(%0) : (tensor<4xf32>) -> tensor<4xf32>
+      %2 = arith.addf %0, %1 : tensor<4xf32>
+      func.return %2 : tensor<4xf32>
+    }"""
+    x = np.array([1, 2, 3, 4], np.float32)
+    np.testing.assert_array_equal(run(text, [x], level), x**2 + x**4)
+
+
+def test_an_index_that_is_out_of_range():
+    inputs = {"x": np.zeros((3, 4), np.float32), "i": np.array([1, 5])}
+    for level in ("graph", "linalg", "isa"):
+        program = npu_mlir.compile(make([node("Gather", "x i", "y")], inputs), emit=level)
+        with pytest.raises(UserError, match="index 5 is out of range: axis 0 has 3 elements"):
+            program.run(inputs)
+    constant = make([node("Gather", "x i", "y", name="pick")], {"x": inputs["x"]}, i=np.array([-4]))
+    with pytest.raises(UserError) as caught:
+        npu_mlir.compile(constant)
+    assert "node 'pick' (Gather): index -4 is out of range" in caught.value.notes[0].message

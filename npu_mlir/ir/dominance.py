@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region
 from xdsl.traits import IsolatedFromAbove
 
 
@@ -86,7 +86,7 @@ def find_violation(op: Operation) -> DominanceViolation | None:
     return _check_regions(op, set())
 
 
-def _check_regions(op: Operation, visible: set[SSAValue]) -> DominanceViolation | None:
+def _check_regions(op: Operation, visible: set[int]) -> DominanceViolation | None:
     if op.has_trait(IsolatedFromAbove):
         visible = set()
     for region in op.regions:
@@ -95,7 +95,7 @@ def _check_regions(op: Operation, visible: set[SSAValue]) -> DominanceViolation 
     return None
 
 
-def _check_region(region: Region, visible: set[SSAValue]) -> DominanceViolation | None:
+def _check_region(region: Region, visible: set[int]) -> DominanceViolation | None:
     first = region.first_block
     if first is None:
         return None
@@ -116,20 +116,23 @@ def _successors(block: Block) -> Sequence[Block]:
 
 
 def _check_tree(
-    blocks: list[Block], children: list[list[int]], node: int, visible: set[SSAValue]
+    blocks: list[Block], children: list[list[int]], node: int, visible: set[int]
 ) -> DominanceViolation | None:
-    """Check a block and those it dominates; values it adds to `visible` are taken out again."""
+    """Check a block and those it dominates; values it adds to `visible`, by identity, are taken out again."""
     block = blocks[node]
-    added: list[SSAValue] = list(block.args)
+    added = [id(arg) for arg in block.args]
     visible.update(added)
-    for op in block.ops:
+    op = block.first_op
+    while op is not None:
         for i, operand in enumerate(op.operands):
-            if operand not in visible:
+            if id(operand) not in visible:
                 return DominanceViolation(op, i)
         if op.regions and (violation := _check_regions(op, visible)) is not None:
             return violation
-        added += op.results
-        visible.update(op.results)
+        for result in op.results:
+            added.append(id(result))
+            visible.add(id(result))
+        op = op.next_op
     for child in children[node]:
         if (violation := _check_tree(blocks, children, child, visible)) is not None:
             return violation

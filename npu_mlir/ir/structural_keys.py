@@ -15,14 +15,40 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from npu_mlir.support.locations import PROVENANCE
 
 
-class StructuralKeys:
-    """Makes keys, which can be compared with each other only."""
+class AttributeNumbers:
+    """Gives equal attributes equal numbers."""
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
         self._known: dict[int, tuple[int, Attribute]] = {}
         """Numbers of attribute objects by identity, which saves hashing them. Each is kept, so that no other gets its
         identity."""
+
+    def number(self, attr: Attribute) -> int:
+        """The number of an attribute."""
+        known = self._known.get(id(attr))
+        if known is None:
+            number = self._numbers.setdefault(self._key(attr), len(self._numbers))
+            known = self._known[id(attr)] = (number, attr)
+        return known[0]
+
+    def _key(self, attr: Attribute) -> Hashable:
+        """The attribute, but with the bits of its floats: 0.0 and -0.0 are equal, NaN and NaN are not."""
+        if isinstance(attr, FloatAttr):
+            return FloatAttr, struct.pack("<d", attr.value.data), self.number(attr.type)
+        if isinstance(attr, ArrayAttr):
+            return ArrayAttr, tuple([self.number(entry) for entry in attr.data])
+        if isinstance(attr, DictionaryAttr):
+            entries = [(name, self.number(entry)) for name, entry in attr.data.items()]
+            return DictionaryAttr, frozenset(entries)
+        return attr
+
+
+class StructuralKeys:
+    """Makes keys, which can be compared with each other only."""
+
+    def __init__(self) -> None:
+        self._number = AttributeNumbers().number
 
     def key(self, op: Operation) -> Hashable:
         """The key of an op with all in it: names, operands, types, attributes (but not the node of the model that it is
@@ -55,21 +81,3 @@ class StructuralKeys:
                     values[arg] = len(values)
                 for inner in block.ops:
                     self._add(inner, entries, values, blocks)
-
-    def _number(self, attr: Attribute) -> int:
-        known = self._known.get(id(attr))
-        if known is None:
-            number = self._numbers.setdefault(self._attribute_key(attr), len(self._numbers))
-            known = self._known[id(attr)] = (number, attr)
-        return known[0]
-
-    def _attribute_key(self, attr: Attribute) -> Hashable:
-        """The attribute, but with the bits of its floats: 0.0 and -0.0 are equal, NaN and NaN are not."""
-        if isinstance(attr, FloatAttr):
-            return FloatAttr, struct.pack("<d", attr.value.data), self._number(attr.type)
-        if isinstance(attr, ArrayAttr):
-            return ArrayAttr, tuple([self._number(entry) for entry in attr.data])
-        if isinstance(attr, DictionaryAttr):
-            entries = [(name, self._number(entry)) for name, entry in attr.data.items()]
-            return DictionaryAttr, frozenset(entries)
-        return attr

@@ -1,23 +1,72 @@
-"""Check IR, with messages that name the op: xDSL's verifiers plus our check of SSA dominance."""
+"""Check IR, with messages that name the op: xDSL's verifiers plus our check of SSA dominance.
+
+Two things are kept while a module is verified, which else take more time than all the rest. What the definition of an
+op says about types and attributes is checked once for each combination that occurs; traits and the op's own verifier
+look at each op. And symbols are looked up in a table instead of the module.
+"""
 
 from __future__ import annotations
 
-from xdsl.ir import Block, Operation
+from collections.abc import Callable, Generator, Hashable
+from contextlib import contextmanager
+
+from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.irdl import OpDef
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
+from npu_mlir.dialects.symbols import symbols_kept
 from npu_mlir.ir.dominance import find_violation
+from npu_mlir.ir.structural_keys import AttributeNumbers
 from npu_mlir.support.diagnostics import Note, UserError
 
 
 def verify(op: Operation) -> None:
     """Verify `op` and all in it; the first op that is wrong is reported as a located `UserError`."""
-    for nested in op.walk():
-        _verify_one(nested)
-        for region in nested.regions:
-            for block in region.blocks:
-                _verify_block(block, nested)
+    with symbols_kept(), _definitions_checked_once():
+        for nested in op.walk():
+            _verify_one(nested)
+            for region in nested.regions:
+                for block in region.blocks:
+                    _verify_block(block, nested)
     check_dominance(op)
+
+
+@contextmanager
+def _definitions_checked_once() -> Generator[None]:
+    """Within, xDSL's check of an op against its definition is skipped for what equals an op that has passed it."""
+    check, number = OpDef.verify, AttributeNumbers().number
+    passed: set[Hashable] = set()
+
+    def check_once(self: OpDef, op: Operation) -> None:
+        key = (
+            self.name,
+            tuple([number(operand.type) for operand in op.operands]),
+            tuple([number(result.type) for result in op.results]),
+            tuple([(name, number(attr)) for name, attr in op.properties.items()]),
+            tuple([(name, number(op.attributes[name])) for name in self.attributes if name in op.attributes]),
+            tuple([_shape(region, number) for region in op.regions]),
+            len(op.successors),
+        )
+        if key not in passed:
+            check(self, op)
+            passed.add(key)
+            return
+        for trait in self.traits:
+            trait.verify(op)
+
+    OpDef.verify = check_once  # pyright: ignore[reportAttributeAccessIssue]
+    try:
+        yield
+    finally:
+        OpDef.verify = check
+
+
+def _shape(region: Region, number: Callable[[Attribute], int]) -> Hashable:
+    """What a definition says something about: the number of blocks and the arguments of the first."""
+    first = region.first_block
+    arguments = None if first is None else tuple([number(arg.type) for arg in first.args])
+    return len(region.blocks), arguments
 
 
 def check_dominance(op: Operation) -> None:

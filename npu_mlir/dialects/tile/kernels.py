@@ -43,6 +43,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from npu_mlir.dialects.symbols import lookup_symbol
 from npu_mlir.dialects.tile.computation import check_computation
 from npu_mlir.dialects.tile.schedule import ScheduleAttr
 from npu_mlir.dialects.tile.spaces import Space, TileType, space_of
@@ -185,7 +186,7 @@ class LaunchOp(IRDLOperation):
         table = self.parent_op()
         while table is not None and not table.has_trait(SymbolTable):
             table = table.parent_op()
-        kernel = SymbolTable.lookup_symbol(table, self.kernel) if table is not None else None
+        kernel = lookup_symbol(table, self.kernel) if table is not None else None
         if kernel is None:
             return
         if not isinstance(kernel, KernelOp):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -33,6 +33,9 @@ from npu_mlir.support.diagnostics import Note, SourceLocation, UserError, closes
 
 if TYPE_CHECKING:
     from xdsl.context import Context
+
+
+T = TypeVar("T")
 
 
 class _BitPattern(AttrParser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]
@@ -155,6 +158,20 @@ class LocatingParser(Parser):
             self.raise_error(f"{count} elements of i1 are {-(-count // 8)} bytes, got {len(data)}", place)
         bits = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")[:count]
         return DenseIntOrFPElementsAttr.from_list(type, bits.tolist())
+
+    def parse_comma_separated_list(
+        self, delimiter: Parser.Delimiter, parse: Callable[[], T], context_msg: str = ""
+    ) -> list[T]:
+        """mlir-opt, and xDSL itself, print the results of a `linalg.generic` with more than one in parentheses; xDSL
+        reads them without."""
+        is_bare = delimiter is self.Delimiter.NONE and parse == self.parse_attribute
+        if is_bare and self._current_token.kind is MLIRTokenKind.L_PAREN:
+            state, position = self._parser_state.current_token, self.lexer.pos
+            types = super().parse_comma_separated_list(self.Delimiter.PAREN, parse, context_msg)
+            if self._current_token.text != "->":
+                return types
+            self._parser_state.current_token, self.lexer.pos = state, position  # A function type.
+        return super().parse_comma_separated_list(delimiter, parse, context_msg)
 
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: Any) -> str:
         # xDSL takes identifiers alone, and gives a name that an earlier file had another one.

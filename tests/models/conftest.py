@@ -8,8 +8,8 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "examples")]
 
-LARGE = ("resnet50", "ppocr-cls")
-"""Models that take many seconds."""
+LARGE = ("resnet50", "ppocr-cls", "magika", "onet")
+"""Models that take more than a few seconds."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

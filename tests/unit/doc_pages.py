@@ -25,7 +25,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import served
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -64,9 +68,15 @@ def blocks(page: str) -> list[Block]:
     return found
 
 
+@cache
+def tools() -> served.Tools:
+    """Our tools, which start fast."""
+    return served.start(os.environ)
+
+
 def run(command: str, directory: Path) -> str:
     """What a command prints on both streams, long lines cut."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    path = os.pathsep.join([str(tools().folder), str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = os.environ | {"PATH": path, "COLUMNS": "110", "NO_COLOR": "1"}
     done = subprocess.run(
         ["bash", "-c", command],

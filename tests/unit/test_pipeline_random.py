@@ -126,6 +126,7 @@ def draw_schedule(draw: Callable[[Any], Any], op: tile.KernelOp, bypass_ub: bool
     return tile.ScheduleAttr.of(slots, lists, order=order, bypass_ub=bypass_ub)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["ascend-910", "toy", "ascend-910b"])
 def test_any_schedule_gives_the_same_values(target: str) -> None:
     @RANDOM

@@ -1,6 +1,6 @@
 """Print a module with one function for each named op of linalg, on small tensors.
 
-python named_ops.py [--type f32|i32] [NAME ...]
+python named_ops.py [--type f32|i32] [--division] [NAME ...]
 """
 
 from __future__ import annotations
@@ -19,17 +19,20 @@ def main() -> None:
     """Print the module."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--type", default="f32")
+    parser.add_argument("--division", action="store_true", help="division of integers, which may be by zero")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     wanted = args.names or [*layouts(), *ELEMENTWISE]
-    print("\n".join(function(name, args.type) for name in wanted if is_defined(name, args.type)))
+    print(
+        "\n".join(function(name, args.type) for name in wanted if is_defined(name, args.type, args.division))
+    )
 
 
-def is_defined(name: str, type_: str) -> bool:
-    """Whether the op takes elements of the type. Division by zero is left out."""
+def is_defined(name: str, type_: str, division: bool) -> bool:
+    """Whether the op takes elements of the type."""
     if type_.startswith("f"):
         return name not in INTEGERS_ONLY and not name.endswith(("unsigned", "_q")) and "quantized" not in name
-    return name not in {*UNARY, "div", "div_unsigned", "powf"}
+    return name not in {*UNARY, "powf"} and (division or name not in {"div", "div_unsigned"})
 
 
 def function(name: str, type_: str) -> str:

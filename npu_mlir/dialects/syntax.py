@@ -1,11 +1,19 @@
-"""Pieces of assembly format that the dialects share."""
+"""Pieces of assembly format that the dialects share: directives for `assembly_format`, and functions for what is parsed
+and printed by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdsl.dialects.builtin import AffineMapAttr, IndexType
 from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import IRDLOperation
+from xdsl.irdl.declarative_assembly_format import (
+    AttributeVariable,
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    VariadicOperandVariable,
+    irdl_custom_directive,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
@@ -15,29 +23,35 @@ def parse_operand(parser: Parser, type_: Attribute) -> SSAValue:
     return parser.resolve_operand(parser.parse_unresolved_operand(), type_)
 
 
-def parse_indices(parser: Parser) -> list[SSAValue]:
-    """`[%i, %j]`: index values."""
-    return parser.parse_comma_separated_list(
-        Parser.Delimiter.SQUARE, lambda: parse_operand(parser, IndexType())
-    )
+@irdl_custom_directive
+class Indices(CustomDirective):
+    """`[%i, %j]`: index values, behind what they index."""
+
+    values: VariadicOperandVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        found = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, parser.parse_unresolved_operand)
+        self.values.set(state, found)
+        self.values.set_types(state, [IndexType()] * len(found))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        with printer.in_square_brackets():
+            printer.print_list(self.values.get(op), printer.print_ssa_value)
 
 
-def print_indices(printer: Printer, indices: Sequence[SSAValue]) -> None:
-    """Index values in square brackets."""
-    with printer.in_square_brackets():
-        printer.print_list(indices, printer.print_ssa_value)
+@irdl_custom_directive
+class Map(CustomDirective):
+    """`map affine_map<...>`: where a transfer reads or writes."""
 
+    map: AttributeVariable
 
-def parse_map(parser: Parser) -> AffineMapAttr:
-    """`map affine_map<...>`."""
-    parser.parse_keyword("map")
-    attr = parser.parse_attribute()
-    if not isinstance(attr, AffineMapAttr):
-        parser.raise_error("expected an affine map")
-    return attr
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        parser.parse_keyword("map")
+        attr = parser.parse_attribute()
+        if not isinstance(attr, AffineMapAttr):
+            parser.raise_error("expected an affine map")
+        self.map.set(state, attr)
 
-
-def print_map(printer: Printer, map_: AffineMapAttr) -> None:
-    """The map of a transfer."""
-    printer.print_string(" map ")
-    printer.print_attribute(map_)
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        printer.print_string(" map")
+        self.map.print(printer, state, op)

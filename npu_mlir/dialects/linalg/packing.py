@@ -96,7 +96,10 @@ def _verify(op: PackOp | UnPackOp, packing: Packing, packed: SSAValue, unpacked:
         raise VerifyException(f"outer_dims_perm: expected a permutation of {rank} dimensions")
     if types[0].element_type != types[1].element_type:
         raise VerifyException("expected tensors of one element type")
-    if min((*packing.shape, *types[0].get_shape()), default=0) >= 0 and types[0].get_shape() != packing.packed:
+    if (
+        min((*packing.shape, *types[0].get_shape()), default=0) >= 0
+        and types[0].get_shape() != packing.packed
+    ):
         raise VerifyException(f"expected a packed tensor of shape {list(packing.packed)}, got {types[0]}")
 
 

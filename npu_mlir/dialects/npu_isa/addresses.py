@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     BaseAttr,
@@ -52,35 +52,18 @@ class BufferOp(IRDLOperation):
     """
 
     name = "npu_isa.buffer"
-    address = prop_def(IntegerAttr[IntegerType])
-    bytes = prop_def(IntegerAttr[IntegerType])
-    slots = prop_def(IntegerAttr[IntegerType])
+    address = prop_def(IntegerAttr.constr(i64))
+    bytes = prop_def(IntegerAttr.constr(i64))
+    slots = prop_def(IntegerAttr.constr(i64))
     result = result_def(AddrType)
     traits = traits_def(Pure())
+    assembly_format = "$slots `x` $bytes `at` $address attr-dict `:` type($result)"
 
     def __init__(self, space: SpaceAttr, address: int, bytes: int, slots: int = 1):
         super().__init__(
             result_types=[AddrType(space)],
             properties={"address": integer(address), "bytes": integer(bytes), "slots": integer(slots)},
         )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> BufferOp:
-        slots = parser.parse_integer()
-        parser.parse_keyword("x")
-        size = parser.parse_integer()
-        parser.parse_keyword("at")
-        address = parser.parse_integer()
-        attributes = parser.parse_optional_attr_dict()
-        op = cls(_parse_type(parser).space, address, size, slots)
-        op.attributes |= attributes
-        return op
-
-    def print(self, printer: Printer) -> None:
-        slots, size, address = (p.value.data for p in (self.slots, self.bytes, self.address))
-        printer.print_string(f" {slots} x {size} at {address}")
-        printer.print_op_attributes(self.attributes)
-        _print_type(printer, self.result.type)
 
     def verify_(self) -> None:
         if self.result.type.space.data is Space.GM:

@@ -8,11 +8,19 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType, UnitAttr, i1
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
+    IRDLOperation,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
     prop_def,
+)
+from xdsl.irdl.declarative_assembly_format import (
+    AttributeVariable,
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    irdl_custom_directive,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -20,19 +28,36 @@ from xdsl.utils.exceptions import VerifyException
 
 from npu_mlir.dialects.npu_isa.base import (
     Access,
-    AddrType,
     CubeWork,
     Extent,
     Instruction,
     Pipe,
-    check_space,
     integer,
     matrix_extent,
 )
-from npu_mlir.dialects.npu_isa.syntax import parse_address, print_types
-from npu_mlir.dialects.syntax import parse_operand
+from npu_mlir.dialects.npu_isa.syntax import ADDRESS, parse_over
 from npu_mlir.dialects.tile import Cube, Space, cube_type, element_bits, storage_bytes
 from npu_mlir.support.diagnostics import located_errors
+
+
+@irdl_custom_directive
+class Sides(CustomDirective):
+    """`over [128, 64, 256]`: the extents of a product."""
+
+    m: AttributeVariable
+    k: AttributeVariable
+    n: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        sides = parse_over(parser)
+        if len(sides) != 3:
+            parser.raise_error("expected the three extents m, k, n")
+        for variable, side in zip((self.m, self.k, self.n), sides, strict=True):
+            variable.set(state, integer(side))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        assert isinstance(op, MmadOp)
+        printer.print_string(f" over [{', '.join(map(str, op.mkn))}]")
 
 
 @irdl_op_definition
@@ -56,19 +81,25 @@ class MmadOp(Instruction):
 
     name = "npu_isa.mmad"
     PIPE: ClassVar[Pipe] = Pipe.M
-    c = operand_def(AddrType)
-    a = operand_def(AddrType)
-    b = operand_def(AddrType)
+    c = operand_def(ADDRESS[Space.L0C])
+    a = operand_def(ADDRESS[Space.L0A])
+    b = operand_def(ADDRESS[Space.L0B])
     init = opt_operand_def(i1)
-    bias = opt_operand_def(AddrType)
+    bias = opt_operand_def(ADDRESS[Space.L1])
     m = prop_def(IntegerAttr[IntegerType])
     k = prop_def(IntegerAttr[IntegerType])
     n = prop_def(IntegerAttr[IntegerType])
-    zero = opt_prop_def(Attribute)
+    zero = opt_prop_def(UnitAttr)
     element = prop_def(Attribute)
     accumulator = prop_def(Attribute)
     bias_element = opt_prop_def(Attribute)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    custom_directives = (Sides,)
+    assembly_format = (
+        "$a `,` $b `->` $c custom<Sides>($m, $k, $n) "
+        "(`init` $init^)? (`zero` $zero^)? (`bias` $bias^)? attr-dict "
+        "`:` $element (`,` $bias_element^)? `->` $accumulator"
+    )
 
     def __init__(
         self,
@@ -119,55 +150,7 @@ class MmadOp(Instruction):
     def work(self) -> CubeWork:
         return CubeWork(*self.mkn, cube_type(self.element))
 
-    @classmethod
-    def parse(cls, parser: Parser) -> MmadOp:
-        a = parse_address(parser, Space.L0A)
-        parser.parse_punctuation(",")
-        b = parse_address(parser, Space.L0B)
-        parser.parse_punctuation("->")
-        c = parse_address(parser, Space.L0C)
-        parser.parse_keyword("over")
-        sides = parser.parse_comma_separated_list(Parser.Delimiter.SQUARE, parser.parse_integer)
-        if len(sides) != 3:
-            parser.raise_error("expected the three extents m, k, n")
-        init = parse_operand(parser, i1) if parser.parse_optional_keyword("init") else None
-        zero = UnitAttr() if parser.parse_optional_keyword("zero") else None
-        bias = parse_address(parser, Space.L1) if parser.parse_optional_keyword("bias") else None
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        element, row = parser.parse_type(), None
-        if bias is not None:
-            parser.parse_punctuation(",")
-            row = parser.parse_type()
-        parser.parse_punctuation("->")
-        mkn = (sides[0], sides[1], sides[2])
-        op = cls(c, a, b, mkn, element, parser.parse_type(), init, zero, bias, row)
-        op.attributes |= attributes
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list((self.a, self.b), printer.print_ssa_value)
-        printer.print_string(" -> ")
-        printer.print_ssa_value(self.c)
-        printer.print_string(f" over [{', '.join(map(str, self.mkn))}]")
-        if self.init is not None:
-            printer.print_string(" init ")
-            printer.print_ssa_value(self.init)
-        if self.zero is not None:
-            printer.print_string(" zero")
-        if self.bias is not None:
-            printer.print_string(" bias ")
-            printer.print_ssa_value(self.bias)
-        printer.print_op_attributes(self.attributes)
-        print_types(printer, [t for t in (self.element, self.bias_element) if t is not None])
-        printer.print_string(" -> ")
-        printer.print_attribute(self.accumulator)
-
     def verify_(self) -> None:
-        check_space(self.a, "left operand", Space.L0A)
-        check_space(self.b, "right operand", Space.L0B)
-        check_space(self.c, "accumulator", Space.L0C)
         if min(self.mkn) < 1:
             raise VerifyException(f"every extent must be at least 1, got {list(self.mkn)}")
         if self.init is not None and self.zero is not None:
@@ -175,7 +158,6 @@ class MmadOp(Instruction):
         if (self.bias is None) != (self.bias_element is None):
             raise VerifyException("npu_isa.mmad has a bias and its element type, or neither")
         if self.bias is not None:
-            check_space(self.bias, "bias", Space.L1)
             if self.init is None and self.zero is None:
                 raise VerifyException("a bias is only read by an npu_isa.mmad with 'init' or 'zero'")
         if element_bits(self.accumulator) != 32:

@@ -23,8 +23,6 @@ from xdsl.irdl import (
     prop_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from npu_mlir.dialects.npu_isa.base import (
@@ -41,16 +39,8 @@ from npu_mlir.dialects.npu_isa.base import (
     moved_bytes,
     strided_extent,
 )
-from npu_mlir.dialects.npu_isa.syntax import (
-    parse_address,
-    parse_over,
-    parse_strides,
-    print_indexed,
-    print_over,
-    print_strided,
-    print_types,
-)
-from npu_mlir.dialects.syntax import parse_indices, parse_map, print_map
+from npu_mlir.dialects.npu_isa.syntax import Address, Over, Strides
+from npu_mlir.dialects.syntax import Indices, Map
 from npu_mlir.dialects.tile import Cube, Space, check_map, element_bits, space_of
 from npu_mlir.support.diagnostics import located_errors
 
@@ -113,6 +103,11 @@ class GmLoad(Instruction):
     strides = prop_def(DenseArrayBase)
     pad = opt_prop_def(FloatAttr | IntegerAttr)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    custom_directives = (Address, Indices, Map, Over, Strides)
+    assembly_format = (
+        "$source custom<Indices>($indices) `->` custom<Address>($dest, type($dest)) custom<Strides>($strides) "
+        "custom<Over>($shape) custom<Map>($map) (`pad` $pad^)? attr-dict `:` type($source)"
+    )
 
     def __init__(
         self,
@@ -146,34 +141,6 @@ class GmLoad(Instruction):
         bits = element_bits(self.gm_type.element_type)
         gm = gm_strides(self.gm_type, self.map, len(self.indices))
         return MoveWork(f"gm_{self.SPACE}", moved_bytes(ints(self.shape), bits, gm, ints(self.strides)))
-
-    @classmethod
-    def parse(cls, parser: Parser) -> GmLoad:
-        source = parser.parse_unresolved_operand()
-        indices = parse_indices(parser)
-        parser.parse_punctuation("->")
-        dest, strides = parse_address(parser, cls.SPACE), parse_strides(parser)
-        shape, map_ = parse_over(parser), parse_map(parser)
-        pad = parser.parse_attribute() if parser.parse_optional_keyword("pad") else None
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        memory = parser.resolve_operand(source, parser.parse_type())
-        op = cls(memory, indices, dest, map_, shape, strides, pad)
-        op.attributes |= attributes
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        print_indexed(printer, self.source, self.indices)
-        printer.print_string(" -> ")
-        print_strided(printer, self.dest, self.strides)
-        print_over(printer, self.shape)
-        print_map(printer, self.map)
-        if self.pad is not None:
-            printer.print_string(" pad ")
-            printer.print_attribute(self.pad)
-        printer.print_op_attributes(self.attributes)
-        print_types(printer, [self.source.type])
 
     def verify_(self) -> None:
         _check_gm(self, self.source)
@@ -227,6 +194,11 @@ class GmStore(Instruction):
     map = prop_def(AffineMapAttr)
     shape = prop_def(DenseArrayBase)
     strides = prop_def(DenseArrayBase)
+    custom_directives = (Address, Indices, Map, Over, Strides)
+    assembly_format = (
+        "custom<Address>($source, type($source)) custom<Strides>($strides) `->` $dest custom<Indices>($indices) "
+        "custom<Over>($shape) custom<Map>($map) attr-dict `:` type($dest)"
+    )
 
     def __init__(
         self,
@@ -261,30 +233,6 @@ class GmStore(Instruction):
         bits = element_bits(self.gm_type.element_type)
         gm = gm_strides(self.gm_type, self.map, len(self.indices))
         return MoveWork(f"{self.SPACE}_gm", moved_bytes(ints(self.shape), bits, gm, ints(self.strides)))
-
-    @classmethod
-    def parse(cls, parser: Parser) -> GmStore:
-        source, strides = parse_address(parser, cls.SPACE), parse_strides(parser)
-        parser.parse_punctuation("->")
-        dest = parser.parse_unresolved_operand()
-        indices = parse_indices(parser)
-        shape, map_ = parse_over(parser), parse_map(parser)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        memory = parser.resolve_operand(dest, parser.parse_type())
-        op = cls(source, memory, indices, map_, shape, strides)
-        op.attributes |= attributes
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        print_strided(printer, self.source, self.strides)
-        printer.print_string(" -> ")
-        print_indexed(printer, self.dest, self.indices)
-        print_over(printer, self.shape)
-        print_map(printer, self.map)
-        printer.print_op_attributes(self.attributes)
-        print_types(printer, [self.dest.type])
 
     def verify_(self) -> None:
         _check_gm(self, self.dest)

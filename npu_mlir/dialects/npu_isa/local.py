@@ -8,8 +8,8 @@ from typing import ClassVar
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     IntegerAttr,
-    IntegerType,
     UnitAttr,
+    i64,
 )
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
@@ -18,8 +18,6 @@ from xdsl.irdl import (
     opt_prop_def,
     prop_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from npu_mlir.dialects.npu_isa.base import (
@@ -43,14 +41,7 @@ from npu_mlir.dialects.npu_isa.base import (
     product,
     strided_extent,
 )
-from npu_mlir.dialects.npu_isa.syntax import (
-    parse_address,
-    parse_over,
-    parse_strides,
-    print_over,
-    print_strided,
-    print_types,
-)
+from npu_mlir.dialects.npu_isa.syntax import ADDRESS, Address, Over, Strides
 from npu_mlir.dialects.tile import Cube, Space, element_bits, element_bytes, storage_bytes
 from npu_mlir.support.arithmetic import round_up
 from npu_mlir.support.diagnostics import located_errors
@@ -72,14 +63,19 @@ class FixpipeUbOp(Instruction):
 
     name = "npu_isa.fixpipe_ub"
     PIPE: ClassVar[Pipe] = Pipe.FIX
-    source = operand_def(AddrType)
-    dest = operand_def(AddrType)
+    source = operand_def(ADDRESS[Space.L0C])
+    dest = operand_def(ADDRESS[Space.UB])
     shape = prop_def(DenseArrayBase)
     source_strides = prop_def(DenseArrayBase)
     dest_strides = prop_def(DenseArrayBase)
     element = prop_def(Attribute)
     result = opt_prop_def(Attribute)
     relu = opt_prop_def(UnitAttr)
+    custom_directives = (Over, Strides)
+    assembly_format = (
+        "$source custom<Strides>($source_strides) `->` $dest custom<Strides>($dest_strides) custom<Over>($shape) (`relu` $relu^)? "
+        "attr-dict `:` $element (`->` $result^)?"
+    )
 
     def __init__(
         self,
@@ -131,38 +127,7 @@ class FixpipeUbOp(Instruction):
             "l0c_ub", moved_bytes(ints(self.shape), bits, ints(self.source_strides), ints(self.dest_strides))
         )
 
-    @classmethod
-    def parse(cls, parser: Parser) -> FixpipeUbOp:
-        source, source_strides = parse_address(parser, Space.L0C), parse_strides(parser)
-        parser.parse_punctuation("->")
-        dest, dest_strides = parse_address(parser, Space.UB), parse_strides(parser)
-        shape = parse_over(parser)
-        relu = parser.parse_optional_keyword("relu") is not None
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        element = parser.parse_type()
-        result = parser.parse_type() if parser.parse_optional_punctuation("->") else None
-        op = cls(source, dest, shape, source_strides, dest_strides, element, result, relu)
-        op.attributes |= attributes
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        print_strided(printer, self.source, self.source_strides)
-        printer.print_string(" -> ")
-        print_strided(printer, self.dest, self.dest_strides)
-        print_over(printer, self.shape)
-        if self.relu is not None:
-            printer.print_string(" relu")
-        printer.print_op_attributes(self.attributes)
-        print_types(printer, [self.element])
-        if self.result is not None:
-            printer.print_string(" -> ")
-            printer.print_attribute(self.result)
-
     def verify_(self) -> None:
-        check_space(self.source, "source", Space.L0C)
-        check_space(self.dest, "destination", Space.UB)
         check_shape(ints(self.shape), ints(self.source_strides), ints(self.dest_strides))
         check_distinct(ints(self.shape), ints(self.dest_strides))
 
@@ -176,12 +141,17 @@ class L0Load(Instruction):
 
     PIPE: ClassVar[Pipe] = Pipe.MTE1
     SPACE: ClassVar[Space]
-    source = operand_def(AddrType)
+    source = operand_def(ADDRESS[Space.L1])
     dest = operand_def(AddrType)
     shape = prop_def(DenseArrayBase)
     strides = prop_def(DenseArrayBase)
-    rows = prop_def(IntegerAttr[IntegerType])
+    rows = prop_def(IntegerAttr.constr(i64))
     element = prop_def(Attribute)
+    custom_directives = (Address, Over, Strides)
+    assembly_format = (
+        "$source custom<Strides>($strides) `->` custom<Address>($dest, type($dest)) "
+        "custom<Over>($shape) `rows` $rows attr-dict `:` $element"
+    )
 
     def __init__(
         self,
@@ -221,32 +191,7 @@ class L0Load(Instruction):
         size = storage_bytes(run, element_bits(self.element))
         return MoveWork(f"l1_{self.SPACE}", product(shape) // run * round_up(size, BLOCK))
 
-    @classmethod
-    def parse(cls, parser: Parser) -> L0Load:
-        source, strides = parse_address(parser, Space.L1), parse_strides(parser)
-        parser.parse_punctuation("->")
-        dest = parse_address(parser, cls.SPACE)
-        shape = parse_over(parser)
-        parser.parse_keyword("rows")
-        rows = parser.parse_integer()
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        op = cls(source, dest, shape, strides, rows, parser.parse_type())
-        op.attributes |= attributes
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        print_strided(printer, self.source, self.strides)
-        printer.print_string(" -> ")
-        printer.print_ssa_value(self.dest)
-        print_over(printer, self.shape)
-        printer.print_string(f" rows {self.rows.value.data}")
-        printer.print_op_attributes(self.attributes)
-        print_types(printer, [self.element])
-
     def verify_(self) -> None:
-        check_space(self.source, "source", Space.L1)
         check_space(self.dest, "destination", self.SPACE)
         check_shape(ints(self.shape), ints(self.strides), most=IM2COL_DIMS)
         if not 0 <= self.rows.value.data <= len(ints(self.shape)):

@@ -1,16 +1,27 @@
-"""Pieces of the assembly format that instructions share."""
+"""Pieces of the assembly format that instructions share: directives for `assembly_format`, and functions for what is
+parsed and printed by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import IRDLOperation
+from xdsl.irdl.declarative_assembly_format import (
+    AttributeVariable,
+    CustomDirective,
+    OperandVariable,
+    ParsingState,
+    PrintingState,
+    TypeDirective,
+    irdl_custom_directive,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from npu_mlir.dialects.npu_isa.base import AddrType, ints
-from npu_mlir.dialects.syntax import parse_operand, print_indices
+from npu_mlir.dialects.npu_isa.base import AddrType, array, ints
+from npu_mlir.dialects.syntax import parse_operand
 from npu_mlir.dialects.tile import Space, SpaceAttr
 
 ADDRESS: dict[Space, AddrType] = {space: AddrType(SpaceAttr(space)) for space in Space}
@@ -50,13 +61,54 @@ def print_over(printer: Printer, shape: DenseArrayBase) -> None:
     printer.print_string(f" over [{', '.join(map(str, ints(shape)))}]")
 
 
-def print_indexed(printer: Printer, value: SSAValue, indices: Sequence[SSAValue]) -> None:
-    """A GM operand and its indices."""
-    printer.print_ssa_value(value)
-    print_indices(printer, indices)
-
-
 def print_types(printer: Printer, types: Iterable[Attribute]) -> None:
     """The types at the end."""
     printer.print_string(" : ")
     printer.print_list(types, printer.print_attribute)
+
+
+@irdl_custom_directive
+class Address(CustomDirective):
+    """`%x`: an address, in the memory by which the instruction differs from others of its kind (`SPACE`)."""
+
+    value: OperandVariable
+    type: TypeDirective
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        self.value.parse(parser, state)
+        self.value.set_types(state, [ADDRESS[getattr(state.op_type, "SPACE")]])
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        self.value.print(printer, state, op)
+
+
+@irdl_custom_directive
+class Strides(CustomDirective):
+    """`<64, 1>`: the element strides of the address before it."""
+
+    strides: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        self.strides.set(state, array(parse_strides(parser)))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        printer.print_string(f"<{', '.join(map(str, _integers(self.strides, op)))}>")
+
+
+@irdl_custom_directive
+class Over(CustomDirective):
+    """`over [16, 64]`: the iteration space."""
+
+    shape: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        self.shape.set(state, array(parse_over(parser)))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        printer.print_string(f" over [{', '.join(map(str, _integers(self.shape, op)))}]")
+
+
+def _integers(variable: AttributeVariable, op: IRDLOperation) -> tuple[int, ...]:
+    attr = variable.get(op)
+    assert isinstance(attr, DenseArrayBase)
+    return ints(attr)

@@ -123,9 +123,15 @@ class ScheduleAttr(ParametrizedAttribute):
         bypass_ub: bool | None = None,
     ) -> ScheduleAttr:
         """The schedule with other entries: sizes by level, order, slots, `bypass_ub`."""
-        new = ScheduleAttr.of(slots or {}, sizes or {}, order=order or (), bypass_ub=bool(bypass_ub)).entries.data
+        new = ScheduleAttr.of(
+            slots or {}, sizes or {}, order=order or (), bypass_ub=bool(bypass_ub)
+        ).entries.data
         changed = {*(sizes or ())}
-        changed |= {key for key, value in (("order", order), ("slots", slots), ("bypass_ub", bypass_ub)) if value is not None}
+        changed |= {
+            key
+            for key, value in (("order", order), ("slots", slots), ("bypass_ub", bypass_ub))
+            if value is not None
+        }
         kept = {key: value for key, value in self.entries.data.items() if key not in changed}
         return ScheduleAttr(DictionaryAttr(_ordered({**kept, **new})))
 

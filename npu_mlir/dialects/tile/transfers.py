@@ -31,11 +31,9 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from npu_mlir.dialects.syntax import parse_indices, parse_map, print_indices, print_map
+from npu_mlir.dialects.syntax import Indices, Map
 from npu_mlir.dialects.tile.spaces import Space, TileType, space_of
 
 LOADS: frozenset[tuple[Space, Space]] = frozenset(
@@ -95,6 +93,11 @@ class LoadOp(IRDLOperation):
     result = opt_result_def(TensorType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def()
+    custom_directives = (Indices, Map)
+    assembly_format = (
+        "$source custom<Indices>($indices) (`into` $dest^)? custom<Map>($map) (`pad` $pad^)? (`relu` $relu^)? "
+        "attr-dict `:` type($source) (`,` type($dest)^)? (`->` type($result)^)?"
+    )
 
     def __init__(
         self,
@@ -122,48 +125,6 @@ class LoadOp(IRDLOperation):
         tile = self.result if self.result is not None else self.dest
         assert tile is not None
         return cast("TileType", tile.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> LoadOp:
-        source = parser.parse_unresolved_operand()
-        indices = parse_indices(parser)
-        dest = None
-        if parser.parse_optional_keyword("into"):
-            dest = parser.parse_unresolved_operand()
-        map_ = parse_map(parser)
-        pad = parser.parse_attribute() if parser.parse_optional_keyword("pad") else None
-        relu = parser.parse_optional_keyword("relu") is not None
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        source_value = parser.resolve_operand(source, parser.parse_type())
-        if dest is None:
-            parser.parse_punctuation("->")
-            op = cls(source_value, indices, map_, parser.parse_type(), None, pad, relu)
-        else:
-            parser.parse_punctuation(",")
-            tile = parser.resolve_operand(dest, parser.parse_type())
-            op = cls(source_value, indices, map_, None, tile, pad, relu)
-        op.attributes |= attributes
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.source)
-        print_indices(printer, self.indices)
-        if self.dest is not None:
-            printer.print_string(" into ")
-            printer.print_ssa_value(self.dest)
-        print_map(printer, self.map)
-        if self.pad is not None:
-            printer.print_string(" pad ")
-            printer.print_attribute(self.pad)
-        if self.relu is not None:
-            printer.print_string(" relu")
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.source.type)
-        printer.print_string(" -> " if self.dest is None else ", ")
-        printer.print_attribute(self.tile_type)
 
     def verify_(self) -> None:
         if (self.dest is None) == (self.result is None):
@@ -201,6 +162,8 @@ class StoreOp(IRDLOperation):
     dest = operand_def(MemRefType)
     indices = var_operand_def(IndexType)
     map = prop_def(AffineMapAttr)
+    custom_directives = (Indices, Map)
+    assembly_format = "$value `,` $dest custom<Indices>($indices) custom<Map>($map) attr-dict `:` type($value) `,` type($dest)"
 
     def __init__(
         self, value: SSAValue, dest: SSAValue, indices: Sequence[SSAValue], map_: AffineMap | AffineMapAttr
@@ -209,34 +172,6 @@ class StoreOp(IRDLOperation):
             operands=[value, dest, indices],
             properties={"map": map_ if isinstance(map_, AffineMapAttr) else AffineMapAttr(map_)},
         )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> StoreOp:
-        value = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        dest = parser.parse_unresolved_operand()
-        indices = parse_indices(parser)
-        map_ = parse_map(parser)
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        value_ = parser.resolve_operand(value, parser.parse_type())
-        parser.parse_punctuation(",")
-        op = cls(value_, parser.resolve_operand(dest, parser.parse_type()), indices, map_)
-        op.attributes |= attributes
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.value)
-        printer.print_string(", ")
-        printer.print_ssa_value(self.dest)
-        print_indices(printer, self.indices)
-        print_map(printer, self.map)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.value.type)
-        printer.print_string(", ")
-        printer.print_attribute(self.dest.type)
 
     def verify_(self) -> None:
         tile, dest = cast("TileType", self.value.type), cast("TileType", self.dest.type)

@@ -8,7 +8,15 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, NameLoc, StringAttr, UnregisteredOp
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    DenseIntOrFPElementsAttr,
+    NameLoc,
+    StringAttr,
+    TensorType,
+    UnregisteredOp,
+    i1,
+)
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.printer import Printer
 
@@ -102,6 +110,9 @@ class IRWriter(Printer):
 
     def _print_dense(self, attribute: DenseIntOrFPElementsAttr[Any]) -> bool:
         """Print constants that xDSL would change: zeros of both signs, and long ones of i1 (packed, as in MLIR)."""
+        type_, element = attribute.get_type(), attribute.get_element_type()
+        if not isinstance(type_, TensorType) or not (isinstance(element, AnyFloat) or element == i1):
+            return False
         array = dense_array(attribute)
         if array.size < 2 or not _looks_like_splat(array):
             if array.dtype != np.bool_ or array.size <= LONGEST_LIST or array.all() or not array.any():

@@ -14,11 +14,11 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
 from isa_programs import gemm, parse
+from npu_mlir.analysis.loop_periods import loop_periods
 from npu_mlir.dialects import tile
 from npu_mlir.simulator import simulate
 from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.simulator.program import blocks
-from npu_mlir.simulator.program.periods import loop_periods
 from npu_mlir.simulator.timing import inlined_timing
 from npu_mlir.targets.target import get_target
 

@@ -42,7 +42,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis import sync
-from npu_mlir.analysis.loop_steps import changes
+from npu_mlir.analysis.scalar_forms import ScalarForms
 from npu_mlir.analysis.value_numbers import Materializer, ValueNumbers
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
@@ -82,6 +82,7 @@ class _Reader:
 
     def __init__(self, kernel: tile.KernelOp, target: Target):
         self.numbers = ValueNumbers()
+        self.forms = ScalarForms()
         self.ops: dict[int, list[Operation]] = {}
         """The op of each item, by the `id` of the block."""
         self._cube = target.cube
@@ -147,7 +148,7 @@ class _Reader:
         if index is None or fixed is not None:
             start += size * ((fixed or 0) % slots)
             return sync.SyncAccess(memory, start + span[0], start + span[1], write)
-        loops = [op for op in _around(index) if changes(index, op, slots)]
+        loops = [op for op in _around(index) if self.forms.changes(index, op, slots)]
         slot = sync.SlotValue(buffer, self.numbers.number(index), slots, frozenset(loops))
         return sync.SyncAccess(memory, start, start + size * slots, write, slot, span)
 

@@ -23,6 +23,7 @@ from typing import Any
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation
 
+from npu_mlir.analysis.loop_periods import loop_periods
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.ir.loop_bounds import constant_trips, iterations
 from npu_mlir.simulator.codegen.scalar_code import ScalarCode, literal, timing_values
@@ -31,7 +32,6 @@ from npu_mlir.simulator.codegen.source import SourceWriter
 from npu_mlir.simulator.codegen.steady_state import SteadyState
 from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.simulator.program.blocks import BlockInfo, Blocks, blocks_within
-from npu_mlir.simulator.program.periods import loop_periods
 
 UNROLLED = 64
 """Entries that an unrolled loop may have."""

@@ -22,11 +22,9 @@ from npu_mlir.dialects.tile import may_multiply
 SIGNED_WIDENING = (arith.ExtFOp, arith.ExtSIOp)
 """Casts that the cube and the vector unit do on an operand of a multiply-add that they read."""
 
-WIDENING = (*SIGNED_WIDENING, arith.ExtUIOp)
-"""Casts that keep every value."""
-
 CASTS = (
-    *WIDENING,
+    *SIGNED_WIDENING,
+    arith.ExtUIOp,
     arith.TruncFOp,
     arith.TruncIOp,
     arith.SIToFPOp,
@@ -186,7 +184,7 @@ def is_number(attr: Attribute, number: float) -> bool:
     return isinstance(attr, FloatAttr | IntegerAttr) and attr.value.data == number
 
 
-def constants(op: Operation) -> list[Attribute]:
+def constant_operands(op: Operation) -> list[Attribute]:
     """The constants among the operands of an operation."""
     return [v.owner.value for v in op.operands if isinstance(v.owner, arith.ConstantOp)]
 
@@ -195,7 +193,7 @@ def is_relu(op: Operation) -> bool:
     """Whether an operation is the maximum of a value and the constant zero."""
     if not isinstance(op, arith.MaximumfOp | arith.MaxSIOp):
         return False
-    found = constants(op)
+    found = constant_operands(op)
     return len(found) == 1 and is_number(found[0], 0)
 
 
@@ -203,8 +201,3 @@ def only_op(op: GenericOp) -> Operation | None:
     """The one operation of a body, constants apart; None if there are more or none."""
     ops = body_ops(op)
     return ops[0] if len(ops) == 1 else None
-
-
-def is_cast(op: GenericOp) -> bool:
-    """Whether a body only casts."""
-    return isinstance(only_op(op), CASTS)

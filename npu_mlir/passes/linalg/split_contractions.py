@@ -22,7 +22,7 @@ new tensor. A maximum or minimum of widened values is taken before they are wide
 The cube reads factors of one type, widened as signed numbers, sums in 32 bits, and starts from zero. So
 
 - casts that widen a factor (`extf`, `extsi`) stay in the product; others (`extui`, `sitofp`, `truncf`) are done
-  beforehand, and so are all casts where the factors have different types;
+  beforehand, and so are all casts where the factors have different types and the cube can multiply the wider;
 - sums of fewer bits are computed in f32 or i32 and cast at the end;
 - a product that starts from anything but zero starts from zero, and what it started from is added to it.
 
@@ -52,6 +52,7 @@ from npu_mlir.analysis.structured.bodies import accumulated_product, accumulator
 from npu_mlir.analysis.structured.nest import is_zero_start
 from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.support.locations import PROVENANCE, located
+from npu_mlir.dialects.tile import may_multiply
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.generics import Body, Builder, element_of, scalar_attr, shape_of
 from npu_mlir.passes.linalg.structure import (
@@ -103,8 +104,8 @@ def _split(op: GenericOp) -> None:
     b = Builder()
     element = element_of(parts.init)
     wide = accumulator_type(element)
-    one_type = len({factor.value.type for factor in factors}) == 1
-    if len(parts.inputs) > 2 or any(factor.ops for factor in factors) or not one_type or wide != element:
+    differ = len({factor.value.type for factor in factors}) > 1 and may_multiply(product.results[0].type)
+    if len(parts.inputs) > 2 or any(factor.ops for factor in factors) or differ or wide != element:
         _take_out(b, parts, product, wide)
     init, starts_from_zero = parts.init, is_zero_start(parts.init)
     if not starts_from_zero or wide != element:

@@ -36,7 +36,7 @@ from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.affine_maps import Linear, affine_expression, linear_map
-from npu_mlir.analysis.structured.bodies import body_ops, is_multiply_add
+from npu_mlir.analysis.structured.bodies import body_ops, constant_operands, is_multiply_add
 from npu_mlir.analysis.structured.nest import is_shape_only, loop_extents, maps_of
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
@@ -66,12 +66,8 @@ def split_kernel(kernel: tile.KernelOp) -> None:
         if len(inner) == 1 and not isinstance(inner[0].location, UnknownLoc):
             # Of a fused operation this may be one part.
             op.location = inner[0].location
-        if any(_constants(o) > 1 for o in inner) or (len(inner) > 1 and not is_multiply_add(op)):
+        if any(len(constant_operands(o)) > 1 for o in inner) or (len(inner) > 1 and not is_multiply_add(op)):
             _Splitter(op).run()
-
-
-def _constants(op: Operation) -> int:
-    return sum(isinstance(v.owner, arith.ConstantOp) for v in op.operands)
 
 
 @dataclass(frozen=True)
@@ -114,7 +110,7 @@ class _Splitter:
     def _operands(self, inner: Operation) -> list[_Tile | arith.ConstantOp]:
         """The operands as tiles and constants; of several constants all but the last become tiles."""
         operands: list[_Tile | arith.ConstantOp] = []
-        constants = _constants(inner)
+        constants = len(constant_operands(inner))
         for value in inner.operands:
             if isinstance(value.owner, arith.ConstantOp):
                 constants -= 1

@@ -79,6 +79,8 @@ def dense_array(attr: DenseIntOrFPElementsAttr[Any]) -> np.ndarray:
 def is_small(array: np.ndarray) -> bool:
     """Whether a constant is written into the IR instead of the weight file. One that mixes 0 and -0 is not: it
     would be printed as if all its elements were the same."""
+    if array.size > SMALL and not bool((array.flat[:SMALL] == array.flat[0]).all()):
+        return False
     if array.size == 0 or not bool((array == array.flat[0]).all()):
         return array.size <= SMALL
     return array.dtype.kind in "biu" or not bool(np.signbit(array).any()) or bool(np.signbit(array).all())

@@ -35,6 +35,7 @@ class WeightStore:
         self.directory = Path(directory)
         self.path: Path | None = None
         self._new: dict[str, np.ndarray] = {}
+        self._discarded: set[str] = set()
         self._read: dict[str, np.ndarray] = {}
         self._file: _SafetensorsFile | None = None
 
@@ -50,9 +51,15 @@ class WeightStore:
         """Add or replace an entry, in memory."""
         self._new[name] = array
 
+    def discard(self, name: str) -> None:
+        """Give up an entry's memory; its name stays taken, and an entry of the file can be read again."""
+        self._new.pop(name, None)
+        self._read.pop(name, None)
+        self._discarded.add(name)
+
     def fresh(self, name: str) -> str:
         """`name`, or `name_1`, `name_2`, ... if that is taken."""
-        taken, candidate, count = self.names(), name, 0
+        taken, candidate, count = self.names() | self._discarded, name, 0
         while candidate in taken:
             count += 1
             candidate = f"{name}_{count}"
@@ -61,6 +68,10 @@ class WeightStore:
     def names(self) -> set[str]:
         """The names of all entries."""
         return self._new.keys() | (self._open().names() if self.path else set())
+
+    def new_names(self) -> set[str]:
+        """The names of the entries in memory."""
+        return set(self._new)
 
     def saved(self, path: Path, arrays: dict[str, np.ndarray]) -> None:
         """Take note that `path` now holds exactly these entries."""
@@ -73,6 +84,7 @@ class WeightStore:
         copy = WeightStore(self.directory)
         copy.path, copy._file = self.path, self._file
         copy._new, copy._read = dict(self._new), dict(self._read)
+        copy._discarded = set(self._discarded)
         return copy
 
     def is_new(self, name: str) -> bool:
@@ -153,11 +165,11 @@ def has_new_weights(module: ModuleOp) -> bool:
 
 def save_weights(module: ModuleOp, path: str | Path) -> None:
     """Write the entries in use to the safetensors file `path` and make the module name it."""
-    from safetensors.numpy import save
+    from npu_mlir.ir.safetensors_file import parts_of
 
     store = weights_of(module)
-    arrays = {name: np.ascontiguousarray(store.get(name)) for name in weight_names(module)}
-    write_atomically(str(path), save(arrays))
+    arrays = {name: store.get(name) for name in weight_names(module)}
+    write_atomically(str(path), parts_of(arrays))
     module.attributes[WEIGHTS] = StringAttr(Path(path).name)
     store.saved(Path(path), arrays)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from npu_mlir.support.diagnostics import UserError
@@ -27,19 +28,21 @@ def read_bytes(path: str) -> bytes:
         raise UserError(f"cannot read '{path}': {_reason(error)}") from error
 
 
-def write_atomically(path: str, data: str | bytes) -> None:
-    """Write a whole file or nothing; `-` is standard output, and devices are written in place."""
-    contents = data.encode() if isinstance(data, str) else data
+def write_atomically(path: str, data: str | bytes | Iterable[bytes | memoryview]) -> None:
+    """Write a whole file or nothing, in parts if `data` has several; `-` is standard output, and devices are written in
+    place."""
+    parts = [data.encode()] if isinstance(data, str) else [data] if isinstance(data, bytes) else data
     if path == "-":
-        sys.stdout.buffer.write(contents)
+        sys.stdout.buffer.writelines(parts)
         sys.stdout.buffer.flush()
         return
     target = Path(os.path.realpath(path))
     try:
         if target.exists() and not target.is_file():
-            target.write_bytes(contents)
+            with target.open("wb") as stream:
+                stream.writelines(parts)
         else:
-            _replace(target, contents)
+            _replace(target, parts)
     except OSError as error:
         raise UserError(f"cannot write '{path}': {_reason(error)}") from error
 
@@ -57,11 +60,11 @@ def check_writable(path: str) -> None:
         raise UserError(f"cannot write '{path}': permission denied")
 
 
-def _replace(target: Path, contents: bytes) -> None:
+def _replace(target: Path, parts: Iterable[bytes | memoryview]) -> None:
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(descriptor, "wb") as stream:
-            stream.write(contents)
+            stream.writelines(parts)
         # mkstemp makes private files: give the file the mode that an ordinary open would.
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
         os.chmod(temporary, mode)

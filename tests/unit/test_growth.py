@@ -5,10 +5,11 @@ from collections.abc import Callable
 from types import FrameType
 
 import numpy as np
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import npu_mlir
 from npu_mlir.api import Program
+from npu_mlir.ir.weights import weight_names, weights_of
 from npu_mlir.passes import load_pass
 from npu_mlir.passes.linalg.fuse_elementwise import FuseElementwise
 
@@ -79,3 +80,23 @@ def test_a_chain_of_400_nodes_computes_what_its_nodes_do() -> None:
         }[KINDS[i % len(KINDS)]](expected)
     program = npu_mlir.compile(chain(400))
     np.testing.assert_allclose(program.run({"v0": x})["v400"], expected, rtol=1e-4, atol=1e-6)
+
+
+def test_weights_that_nothing_reads_any_more_are_given_up() -> None:
+    random = np.random.default_rng(0)
+    weights = {"w": (32, 4, 3, 3), "s": (32,), "b": (32,), "m": (32,), "v": (32,)}
+    arrays = [
+        numpy_helper.from_array(random.uniform(1, 2, s).astype(np.float32), n) for n, s in weights.items()
+    ]
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"]),
+        helper.make_node("BatchNormalization", ["c", "s", "b", "m", "v"], ["y"]),
+        helper.make_node("Conv", ["x", "w"], ["z"]),
+    ]
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ("y", "z")]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4, 8, 8])
+    graph = helper.make_graph(nodes, "bn", [x], ends, arrays)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    module = npu_mlir.compile(model, emit="linalg", precision="f16").module
+    assert weights_of(module).names() == set(weight_names(module))
+    assert len(weight_names(module)) == 3

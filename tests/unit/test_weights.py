@@ -14,6 +14,7 @@ from npu_mlir.dialects.graph import WeightOp
 from npu_mlir.ir.constants import constant_of, make_constant, tensor_type
 from npu_mlir.ir.parsing import parse_module
 from npu_mlir.ir.weights import (
+    WeightStore,
     check_weight,
     has_new_weights,
     save_weights,
@@ -162,3 +163,27 @@ def test_wrong_shape():
     op = WeightOp("half", tensor_type(ARRAYS["half"]))
     with pytest.raises(UserError, match="weight 'half' is 4x5xfloat16 in the file, declared tensor<40xf16>"):
         check_weight(op, np.zeros((4, 5), np.float16))
+
+
+def test_a_file_is_written_in_parts_as_the_library_writes_it() -> None:
+    from safetensors.numpy import save
+
+    from npu_mlir.ir.safetensors_file import parts_of
+
+    types = [np.bool_, np.int8, np.float16, ml_dtypes.bfloat16, np.int32, np.float32, np.float64, np.uint64]
+    arrays = {f'{"zyx"[i % 3]}"ü{i}': np.ones((2, i % 4, 3), type_) for i, type_ in enumerate(2 * types)}
+    arrays["scalar"] = np.array(3.0, np.float32)
+    arrays["transposed"] = np.arange(6, dtype=np.float32).reshape(2, 3).T
+    contiguous = {name: np.array(array, order="C") for name, array in arrays.items()}
+    assert b"".join(parts_of(arrays)) == save(contiguous)
+
+
+def test_what_is_discarded_is_gone_but_its_name_is_not_used_again() -> None:
+    store = WeightStore()
+    store.set("w", np.ones(3))
+    other = store.copy()
+    store.discard("w")
+    assert store.names() == set()
+    assert store.fresh("w") == "w_1"
+    assert store.copy().fresh("w") == "w_1"
+    np.testing.assert_array_equal(other.get("w"), np.ones(3))

@@ -28,7 +28,7 @@ from npu_mlir.frontends.onnx.converters import CONVERTERS
 from npu_mlir.frontends.onnx.fold import CannotEvaluate, evaluate
 from npu_mlir.frontends.onnx.functions import DEEPEST, bound, has_body, is_default, opsets_of, standard_body
 from npu_mlir.frontends.onnx.inputs import freeze_inputs, model_inputs
-from npu_mlir.frontends.onnx.load import load_model
+from npu_mlir.frontends.onnx.load import load_apart
 from npu_mlir.frontends.onnx.node import Constant, Node, Unsupported, Value
 from npu_mlir.frontends.onnx.tensors import array_of, dense_of
 from npu_mlir.ir.constants import element_type, make_constant
@@ -42,10 +42,10 @@ def import_model(
     shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> ModuleOp:
     """The model as a module with one function `@main`; `dims` and `shapes` fix open dimensions of its inputs."""
-    model = load_model(source)
+    model, weights = load_apart(source)
     check_model(model, str(source) if isinstance(source, str | Path) else model.graph.name or "model")
     frozen = freeze_inputs(model_inputs(model.graph), dims or {}, shapes or {})
-    return _Importer(model, frozen).run()
+    return _Importer(model, frozen, weights).run()
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,15 @@ class _Scope:
 class _Importer:
     """One import: the names known so far, and where ops go."""
 
-    def __init__(self, model: onnx.ModelProto, frozen: Mapping[str, tuple[int, ...]]):
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        frozen: Mapping[str, tuple[int, ...]],
+        weights: Mapping[int, np.ndarray],
+    ):
         self.model = model
+        self.weights = weights
+        """Arrays of initializers that have no data in the model, by number."""
         self.module = ModuleOp([])
         self.store: WeightStore = weights_of(self.module)
         self.block = Block()
@@ -82,7 +89,7 @@ class _Importer:
         """Import the whole model."""
         graph = self.model.graph
         scope = _Scope(ChainMap({"": None}), opsets_of(self.model.opset_import))
-        _add_initializers(graph, scope)
+        _add_initializers(graph, scope, self.weights)
         inputs = [value for value in graph.input if value.name in self.frozen]
         for value in inputs:
             scope.values[value.name] = self._argument(value)
@@ -233,9 +240,12 @@ class _Importer:
         )
 
 
-def _add_initializers(graph: onnx.GraphProto, scope: _Scope) -> None:
-    for tensor in graph.initializer:
-        scope.values[tensor.name] = array_of(tensor)
+def _add_initializers(
+    graph: onnx.GraphProto, scope: _Scope, known: Mapping[int, np.ndarray] | None = None
+) -> None:
+    known = known or {}
+    for number, tensor in enumerate(graph.initializer):
+        scope.values[tensor.name] = known[number] if number in known else array_of(tensor)
     for sparse in graph.sparse_initializer:
         scope.values[sparse.values.name] = dense_of(sparse)
 

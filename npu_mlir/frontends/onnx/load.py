@@ -2,17 +2,43 @@
 
 from __future__ import annotations
 
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
+import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 
+from npu_mlir.frontends.onnx.large_weights import read_weight, without_large_weights
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.files import read_bytes
 
 OLDEST_OPSET = 7
 IR_VERSION_TAG = b"\x08"
 """First byte of practically every ONNX file: the tag of the field `ir_version`."""
+
+
+def load_apart(source: str | Path | onnx.ModelProto) -> tuple[onnx.ModelProto, dict[int, np.ndarray]]:
+    """Like `load_model`, but large weights are arrays from the start: in the model they have no data, and come with it
+    by the number of the initializer."""
+    if isinstance(source, onnx.ModelProto):
+        return load_model(source), {}
+    path = Path(source)
+    try:
+        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+            contents, places = without_large_weights(data)
+            model = onnx.ModelProto()
+            model.ParseFromString(contents)
+            initializers = model.graph.initializer
+            arrays = {
+                number: read_weight(file, place, initializers[number]) for number, place in places.items()
+            }
+    except (OSError, ValueError, IndexError, DecodeError):
+        # Whatever it is, it cannot be mapped or is no model: read as a whole it says what is wrong.
+        return load_model(source), {}
+    _load_external(model, path)
+    _check(model, str(source))
+    return model, {number: array for number, array in arrays.items() if array is not None}
 
 
 def load_model(source: str | Path | onnx.ModelProto) -> onnx.ModelProto:
@@ -34,11 +60,15 @@ def _read(path: Path) -> onnx.ModelProto:
         if data.startswith(IR_VERSION_TAG):
             raise UserError(f"'{path}' is a truncated or damaged ONNX file") from error
         raise UserError(f"'{path}' is not an ONNX file") from error
+    _load_external(model, path)
+    return model
+
+
+def _load_external(model: onnx.ModelProto, path: Path) -> None:
     try:
         onnx.load_external_data_for_model(model, str(path.parent))
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
         raise UserError(f"cannot read the external weights of '{path}': {error}") from error
-    return model
 
 
 def _check(model: onnx.ModelProto, name: str) -> None:

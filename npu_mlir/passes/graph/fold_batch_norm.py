@@ -43,6 +43,7 @@ from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.graph.fold_constants import fold
 from npu_mlir.passes.graph.rewriting import (
+    WeightReleaser,
     functions,
     graph_ops,
     insert_before,
@@ -62,14 +63,16 @@ class FoldBatchNorm(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = weights_of(op)
         interpreter = Interpreter(op)
+        releaser = WeightReleaser(op)
         for function in functions(op):
             for candidate in graph_ops(function.body.block):
                 if isinstance(candidate, BatchNormOp):
                     _expand(candidate, store, interpreter)
             for candidate in graph_ops(function.body.block):
                 if isinstance(candidate, ConvOp):
-                    _absorb_users(candidate, store)
+                    _absorb_users(candidate, store, releaser)
         erase_dead_ops(op)
+        releaser.finish()
 
 
 def _expand(op: BatchNormOp, store: WeightStore, interpreter: Interpreter) -> None:
@@ -112,7 +115,7 @@ class _Affine:
                 return None
 
 
-def _absorb_users(conv: ConvOp, store: WeightStore) -> None:
+def _absorb_users(conv: ConvOp, store: WeightStore, releaser: WeightReleaser) -> None:
     """Replace a convolution and the per-channel arithmetic after it by one convolution."""
     weight = constant_of(conv.weight, store)
     bias = None if conv.bias is None else constant_of(conv.bias, store)
@@ -131,7 +134,9 @@ def _absorb_users(conv: ConvOp, store: WeightStore) -> None:
         return
     last = absorbed[-1]
     factors = affine.scale.reshape([-1 if axis == out_axis else 1 for axis in range(weight.ndim)])
-    new_weight = (weight.astype(np.float64) * factors).astype(weight.dtype)
+    # Computed in double precision, some thousand elements at a time.
+    new_weight = np.empty_like(weight)
+    np.multiply(weight, factors, out=new_weight, dtype=np.float64, casting="same_kind")
     new_bias = affine.shift + (0 if bias is None else bias.astype(np.float64) * affine.scale)
     name = location_of(conv) or conv.name
     changed = bool(np.any(affine.scale != 1))
@@ -146,10 +151,12 @@ def _absorb_users(conv: ConvOp, store: WeightStore) -> None:
         layout=conv.layout.data,
     )
     join_locations(new, conv, *absorbed)
+    read = [value for op in (conv, *absorbed) for value in op.operands]
     replace(last, insert_before(last, new))
     for op in [*reversed(absorbed[:-1]), conv]:
         op.detach()
         op.erase()
+    releaser.release(read)
 
 
 def _next(

@@ -29,7 +29,7 @@ from xdsl.passes import ModulePass
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects.graph import GraphOp, ReshapeOp, TransposeOp, shape_of
 from npu_mlir.passes.dce import erase_dead_ops
-from npu_mlir.passes.graph.rewriting import functions, graph_ops, insert_before, replace
+from npu_mlir.passes.graph.rewriting import WeightReleaser, functions, graph_ops, insert_before, replace
 from npu_mlir.passes.graph.transposes import Transposer, is_reshape
 from npu_mlir.ir.weights import weights_of
 
@@ -48,11 +48,14 @@ class SetLayout(ModulePass):
             raise UserError(f"unknown layout '{self.layout}'; there are nhwc and nchw")
         if self.layout == "nchw":
             return
-        transposer = Transposer(weights_of(op))
+        transposer, releaser = Transposer(weights_of(op)), WeightReleaser(op)
         for function in functions(op):
             for candidate in graph_ops(function.body.block):
+                read = list(candidate.operands)
                 transposer.rewrite(candidate)
+                releaser.release(read)
         erase_dead_ops(op)
+        releaser.finish()
         for function in functions(op):
             for candidate in graph_ops(function.body.block):
                 if isinstance(candidate, TransposeOp) and is_reshape(candidate):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -12,10 +13,41 @@ from xdsl.ir import Block, Operation, SSAValue
 from npu_mlir.ir.constants import make_constant
 from npu_mlir.dialects.graph import LOCATION, GraphOp, WeightOp, location_of
 from npu_mlir.support.locations import inherit_location
-from npu_mlir.ir.weights import WeightStore
+from npu_mlir.ir.resources import resources_of
+from npu_mlir.ir.weights import WeightStore, weights_of
 
 MOST_NAMES = 3
 """A fused op is named after at most this many nodes."""
+
+
+class WeightReleaser:
+    """Forgets weights as soon as nothing reads them, so that they don't take memory beside what was made of them."""
+
+    def __init__(self, module: ModuleOp):
+        self._module = module
+        self._store = weights_of(module)
+        self._readers = self._count()
+
+    def _count(self) -> Counter[str]:
+        """How many ops read each entry."""
+        weights = Counter(op.entry_name for op in self._module.walk() if isinstance(op, WeightOp))
+        return weights + Counter(resources_of(self._module).keys())
+
+    def release(self, values: Iterable[SSAValue]) -> None:
+        """Erase those of the values that are weights without uses, and their entries once no other op reads them."""
+        for value in dict.fromkeys(values):
+            op = value.owner
+            if isinstance(op, WeightOp) and op.parent is not None and not value.uses:
+                op.detach()
+                op.erase()
+                self._readers[op.entry_name] -= 1
+                if self._readers[op.entry_name] <= 0:
+                    self._store.discard(op.entry_name)
+
+    def finish(self) -> None:
+        """Forget all entries that no op reads."""
+        for name in self._store.new_names() - self._count().keys():
+            self._store.discard(name)
 
 
 def functions(module: ModuleOp) -> Iterator[FuncOp]:

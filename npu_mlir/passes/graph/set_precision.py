@@ -60,7 +60,14 @@ from npu_mlir.dialects.graph import (
 from npu_mlir.dialects.graph.base import element_of
 from npu_mlir.support.dtypes import numpy_dtype
 from npu_mlir.passes.dce import erase_dead_ops
-from npu_mlir.passes.graph.rewriting import functions, graph_ops, insert_before, insert_constant, replace
+from npu_mlir.passes.graph.rewriting import (
+    WeightReleaser,
+    functions,
+    graph_ops,
+    insert_before,
+    insert_constant,
+    replace,
+)
 from npu_mlir.ir.weights import WeightStore, weights_of
 
 WIDE, NARROW = Float32Type(), Float16Type()
@@ -90,18 +97,21 @@ class SetPrecision(ModulePass):
             raise UserError(f"unknown precision '{self.precision}'; there are f32 and f16")
         if self.precision == "f32":
             return
+        releaser = WeightReleaser(op)
         for function in functions(op):
-            _Narrower(function, weights_of(op)).run()
+            _Narrower(function, weights_of(op), releaser).run()
         erase_dead_ops(op)
+        releaser.finish()
 
 
 class _Narrower:
     """Converts one function, in program order."""
 
-    def __init__(self, function: FuncOp, store: WeightStore):
+    def __init__(self, function: FuncOp, store: WeightStore, releaser: WeightReleaser):
         self.function = function
         self.block = function.body.block
         self.store = store
+        self.releaser = releaser
         self.wide_ops = _wide_ops(graph_ops(self.block))
         self.wide_values: set[SSAValue] = set()
         self.converted: dict[tuple[SSAValue, Attribute], SSAValue] = {}
@@ -126,7 +136,9 @@ class _Narrower:
             new = _rebuilt(op, operands, target) if any(map(_is_float, (*operands, op.result))) else op
         result = new.results[0] if isinstance(new, Operation) else new
         if new is not op:
+            read = list(op.operands)
             replace(op, insert_before(op, new) if isinstance(new, Operation) else new)
+            self.releaser.release(read)
         if target == WIDE and element_of(result) == WIDE:
             self.wide_values.add(result)
 
@@ -166,9 +178,12 @@ def _is_float(value: SSAValue) -> bool:
 
 def in_type(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     """The array in another float type, finite values limited to its range."""
-    largest = np.finfo(dtype).max
-    limited = np.where(np.isfinite(array), np.clip(array, -largest, largest), array)
-    return limited.astype(dtype)
+    with np.errstate(over="ignore"):
+        converted = array.astype(dtype)
+    if not np.isfinite(converted).all():
+        beyond = np.isinf(converted) & np.isfinite(array)
+        converted[beyond] = np.copysign(np.finfo(dtype).max, array[beyond])
+    return converted
 
 
 def _rebuilt(op: GraphOp, operands: list[SSAValue], target: Attribute) -> GraphOp:

@@ -62,7 +62,7 @@ class ProductWork:
 
 @dataclass(frozen=True)
 class VectorOps:
-    """`elements` results or combinations of `width` bytes, at `slope` cycles per group."""
+    """`elements` results or combinations of `width` bytes, at `slope` cycles per group of `Target.vector_bytes` bytes."""
 
     elements: int
     width: int
@@ -97,7 +97,7 @@ class Bound:
 
 
 def bound(work: KernelWork, target: Target) -> Bound:
-    """The lower bound of one launch on one core; see the proof above."""
+    """The lower bound of one launch on one core, in cycles; see the proof above."""
     chain = _Chain(work, target)
     pipes = {
         "MTE2": _load_cycles(work, target),

@@ -67,6 +67,7 @@ class LocatingParser(Parser):
         """Whether the module that was parsed isn't in the text."""
 
     def line_and_column(self, position: int) -> tuple[int, int]:
+        """Line and column of a position in the text, both counted from 1."""
         line = bisect_right(self._line_starts, position)
         return line, position - self._line_starts[line - 1] + 1
 

@@ -35,7 +35,7 @@ SCHEMA = "npu-mlir-report/1"
 
 @dataclass(frozen=True)
 class KernelRow:
-    """All launches of one kernel."""
+    """All launches of one kernel. Cycles, instructions and multiply-accumulates are those of all launches together."""
 
     name: str
     graph_ops: str
@@ -47,16 +47,17 @@ class KernelRow:
     macs: int
     """Multiply-accumulates of the model, without padding."""
     mac_utilisation: float
+    """Share of the cube's peak, from 0 to 1."""
     bound: int | None = None
     """Cycles that its launches take at least; None for kernels that were not compiled by us."""
     efficiency: float | None = None
-    """bound / cycles"""
+    """`bound / cycles`, from 0 to 1."""
     limit: str | None = None
     """The pipe that has the most to do."""
     pipe_bounds: dict[str, int] = field(default_factory=dict[str, int])
-    """What each pipe has to do at least in one launch."""
+    """Cycles that each pipe is busy at least in one launch."""
     bytes: int | None = None
-    """What one launch has to move from and to GM."""
+    """Bytes that one launch has to move from and to GM."""
     best_blocking: int | None = None
     """Cycles of one launch's busiest pipe under the best blocking, for kernels with one product."""
     attribution: Attribution | None = None
@@ -69,7 +70,9 @@ class LaunchRow:
 
     kernel: str
     graph_ops: str
+    """The nodes of the model that it computes."""
     start: int
+    """Cycles since the start of the run."""
     cycles: int
 
 
@@ -81,7 +84,9 @@ class OutputRow:
     shape: tuple[int, ...]
     dtype: str
     largest_error: float | None = None
+    """The largest absolute difference to the reference, in the unit of the output."""
     worst_ratio: float | None = None
+    """The largest difference as a multiple of what is allowed there: at most 1 if the output agrees."""
 
 
 @dataclass(frozen=True)
@@ -89,16 +94,23 @@ class Report:
     """Everything about one run. Cycles and kernels are there if it was simulated."""
 
     level: str
+    """The level that was run: `graph`, `linalg`, `tile`, `tile-memref` or `isa`."""
     target: str | None
+    """The machine; None for a level that has none."""
     precision: str
+    """The float type of the model, `f32` or `f16`."""
     outputs: list[OutputRow]
     agrees: bool | None
     """Whether all outputs agree with the reference; None without one."""
     cores: int = 1
     cycles: int | None = None
+    """From the first launch to the end of the last."""
     instructions: int | None = None
+    """How many were executed."""
     macs: int | None = None
+    """Multiply-accumulates of the model, without padding."""
     mac_utilisation: float | None = None
+    """Share of the cube's peak, from 0 to 1."""
     kernels: list[KernelRow] = field(default_factory=list[KernelRow])
     launches: list[LaunchRow] = field(default_factory=list[LaunchRow])
     host_calls: list[str] = field(default_factory=list[str])
@@ -110,6 +122,7 @@ class Report:
     bounds: NetworkBounds | None = None
     """Lower bounds of the whole run, if all kernels have one."""
     efficiency: float | None = None
+    """The lower bound divided by the cycles, from 0 to 1."""
     assumptions: list[str] = field(default_factory=list[str])
     """What the figures rest on."""
     schema: str = SCHEMA

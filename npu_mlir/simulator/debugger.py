@@ -164,6 +164,7 @@ class Debugger(cmd.Cmd, Sink):
         self.write(f"  {' '.join(str(op).split())}")
 
     def write(self, text: str) -> None:
+        """Print a line of the session."""
         print(text, file=self.stdout)
 
     def do_where(self, line: str) -> None:

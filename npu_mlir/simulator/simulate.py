@@ -51,13 +51,14 @@ STEP_BUDGET = 1_000_000_000
 
 @dataclass
 class KernelStats:
-    """What the launches of one kernel amount to."""
+    """What the launches of one kernel amount to, all of them together. Times are in cycles."""
 
     name: str
     loc: str
     """The graph ops that it computes."""
     launches: int = 0
     instructions: int = 0
+    """How many were executed."""
     cycles: int = 0
     macs: int = 0
     """Multiply-adds of the cube's operands, their padding to the cube's size excluded."""
@@ -77,7 +78,9 @@ class Launch:
 
     kernel: str
     loc: str
+    """The graph ops that it computes."""
     start: int
+    """Cycles since the start of the run."""
     cycles: int
 
 

@@ -27,7 +27,9 @@ class Target:
 
     name: str
     cores: int
+    """How many there are; a kernel runs on one."""
     clock_mhz: int
+    """Cycles per microsecond."""
     split_cores: bool
     """Cube and vector are separate cores: cube results reach the vector unit through GM only."""
     l1: int
@@ -53,12 +55,12 @@ class Target:
     """(k, cycles) of a step of the cube by the element type of its factors (`f16`, `i8`): it multiplies `cube_m` x k by
     k x `cube_n` elements in that many cycles. The cube takes no other types."""
     vector: Mapping[str, tuple[int, int, int]]
-    """(head, slope, tail) per vector kind; `default` for the rest."""
+    """(head, slope, tail) in cycles per vector kind, the slope for each repeat; `default` for the rest."""
     sources: Mapping[str, str]
     """Where each number comes from, by its dotted name."""
 
     def capacity(self, space: str) -> int:
-        """Bytes of an on-chip memory by its name in `#tile.space`."""
+        """Bytes of an on-chip memory by its name in `#tile.space`; a `KeyError` for any other name."""
         sizes = {"l1": self.l1, "l0a": self.l0a, "l0b": self.l0b, "l0c": self.l0c, "ub": self.ub}
         return sizes[space]
 

@@ -21,6 +21,7 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
+        """Whether every element is within the tolerance."""
         return self.worst_ratio <= 1.0
 
 

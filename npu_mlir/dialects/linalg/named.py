@@ -304,6 +304,7 @@ class ElementwiseOp(PointwiseOp):
 
     @property
     def kind(self) -> str:
+        """The function that is applied, as in the text: `exp`, `add`, `select`."""
         return self.word.word.data
 
 

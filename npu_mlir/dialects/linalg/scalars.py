@@ -80,6 +80,7 @@ class Scalars:
         return self.add(table[name](*values))
 
     def constant(self, value: int, type_: Attribute) -> SSAValue:
+        """A scalar constant of a type."""
         attribute = (
             FloatAttr(float(value), type_) if isinstance(type_, AnyFloat) else IntegerAttr(value, type_)  # pyright: ignore
         )

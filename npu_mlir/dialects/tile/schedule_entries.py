@@ -24,16 +24,19 @@ SLOT_SPACES = tuple(space.value for space in Space if space is not Space.GM)
 
 
 def array(values: Iterable[int]) -> DenseArrayBase[IntegerType]:
+    """Integers as an attribute."""
     return DenseArrayBase.from_list(i64, list(values))
 
 
 def integers(value: Attribute | None) -> tuple[int, ...]:
+    """The integers of such an attribute; none for None."""
     if value is None:
         return ()
     return tuple(int(v) for v in cast("DenseArrayBase[IntegerType]", value).get_values())
 
 
 def integer(value: Attribute) -> int:
+    """The integer of an attribute."""
     return cast("IntegerAttr[IntegerType]", value).value.data
 
 
@@ -150,6 +153,7 @@ def _parse_pair(parser: AttrParser, pairs: dict[str, Attribute]) -> None:
 
 
 def entries_text(entries: DictionaryAttr) -> str:
+    """The entries as they stand in `#tile.schedule<...>`."""
     return ", ".join(
         key if isinstance(value, UnitAttr) else f"{key} = {_value_text(value)}"
         for key, value in entries.data.items()

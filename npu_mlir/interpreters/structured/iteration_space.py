@@ -47,6 +47,7 @@ class IterationSpace:
         ]
 
     def yielded(self) -> list[SSAValue]:
+        """The values of the body that become results."""
         last = self.block.last_op
         return list(last.operands) if last is not None else []
 

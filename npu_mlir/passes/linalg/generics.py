@@ -132,6 +132,7 @@ class Body:
 
     @property
     def args(self) -> Sequence[SSAValue]:
+        """The block arguments: an element of each input, then of the result's start."""
         return self.block.args
 
     def append(self, op: Operation) -> SSAValue:
@@ -159,6 +160,7 @@ class Body:
         return self.append(compare_op(predicate, lhs, right))
 
     def select(self, condition: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        """`lhs` where the i1 `condition` is true, else `rhs`."""
         return self.append(arith.SelectOp.create(operands=[condition, lhs, rhs], result_types=[lhs.type]))
 
     def cast(self, value: SSAValue, type_: Attribute) -> SSAValue:
@@ -170,9 +172,11 @@ class Body:
         return self.append(cast_op(value, type_))
 
     def index(self, dim: int) -> SSAValue:
+        """The position of the current iteration in a loop, of type index."""
         return self.append(IndexOp(dim))
 
     def end(self, *values: SSAValue) -> Block:
+        """Close the body with what it yields; returns its block."""
         self.block.add_op(YieldOp.create(operands=list(values)))
         return self.block
 
@@ -242,10 +246,12 @@ class Builder:
         return op.results[0]
 
     def constant(self, value: float, type_: Attribute) -> SSAValue:
+        """A scalar constant of a type."""
         attr = scalar_attr(value, type_)
         return self.add(arith.ConstantOp.create(result_types=[type_], properties={"value": attr}))
 
     def empty(self, shape: Shape, element: Attribute) -> SSAValue:
+        """A tensor that nothing was written to."""
         return self.add(tensor.EmptyOp.create(result_types=[tensor_type(element, shape)]))
 
     def fill(self, value: float, shape: Shape, element: Attribute) -> SSAValue:

@@ -42,10 +42,12 @@ class Generic:
 
     @property
     def num_dims(self) -> int:
+        """The number of loops."""
         return len(self.reductions)
 
     @property
     def result_exprs(self) -> Exprs:
+        """The results of the result's map."""
         return self.maps[-1]
 
 

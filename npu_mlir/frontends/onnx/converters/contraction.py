@@ -12,6 +12,7 @@ from npu_mlir.frontends.onnx.node import Node, Unsupported, converts
 
 @converts("Conv")
 def conv(node: Node) -> SSAValue:
+    """A convolution of images in NCHW: strides, dilations and zero padding in elements, groups, a bias."""
     kernel = node.shape(1)[2:]
     if not kernel or node.integers("kernel_shape") not in (None, list(kernel)):
         raise Unsupported(f"kernel_shape {node.integers('kernel_shape')} for weights {node.shape(1)}")
@@ -51,6 +52,7 @@ def matmul(node: Node) -> SSAValue:
 
 @converts("Gemm")
 def gemm(node: Node) -> SSAValue:
+    """`alpha * a @ b + beta * c`, either operand transposed if its attribute says so."""
     return node.add(
         graph.GemmOp(
             node.value(0),

@@ -58,16 +58,19 @@ VARIADIC: dict[str, Callable[[SSAValue, SSAValue], GraphOp]] = {
 
 @converts(*UNARY)
 def unary(node: Node) -> SSAValue:
+    """The operators of one operand, as the op of the same meaning."""
     return node.add(UNARY[node.operator](node.value(0)))
 
 
 @converts(*BINARY)
 def binary(node: Node) -> SSAValue:
+    """The operators of two operands, which broadcast as in NumPy."""
     return node.add(BINARY[node.operator](node.value(0), node.value(1)))
 
 
 @converts(*VARIADIC)
 def variadic(node: Node) -> SSAValue:
+    """Any number of operands, combined from left to right; `Mean` divides the sum by their number."""
     make = VARIADIC[node.operator]
     values = node.values()
     total = reduce(lambda lhs, rhs: node.add(make(lhs, rhs)), values)
@@ -78,6 +81,7 @@ def variadic(node: Node) -> SSAValue:
 
 @converts("Pow")
 def power(node: Node) -> SSAValue:
+    """A power; an exponent of another type is cast to that of a float base, and refused for an integer one."""
     base, exponent = node.value(0), node.value(1)
     if element_of(exponent) != element_of(base):
         if not isinstance(element_of(base), AnyFloat):
@@ -88,22 +92,26 @@ def power(node: Node) -> SSAValue:
 
 @converts("Where")
 def where(node: Node) -> SSAValue:
+    """Where the first operand is true the second, else the third; all three broadcast."""
     return node.add(graph.WhereOp(node.value(0), node.value(1), node.value(2)))
 
 
 @converts("LeakyRelu")
 def leaky_relu(node: Node) -> SSAValue:
+    """`x` where it is positive, else `alpha * x`."""
     return node.add(graph.LeakyReluOp(node.value(0), node.real("alpha", 0.01)))
 
 
 @converts("HardSigmoid")
 def hard_sigmoid(node: Node) -> SSAValue:
+    """`max(0, min(1, alpha * x + beta))`."""
     alpha, beta = node.real("alpha", 0.2), node.real("beta", 0.5)
     return node.add(graph.HardSigmoidOp(node.value(0), alpha, beta))
 
 
 @converts("Clip")
 def clip(node: Node) -> SSAValue:
+    """Limits that are known become attributes, others a maximum and a minimum."""
     value = node.value(0)
     if node.opset < 11:
         low, high = node.attribute("min"), node.attribute("max")
@@ -127,6 +135,7 @@ def _known_scalar(node: Node, index: int) -> Any:
 
 @converts("Cast")
 def cast(node: Node) -> SSAValue:
+    """A cast to the type that `to` names; one that we do not have is refused."""
     node.require("saturate", 1)
     node.require("round_mode", "up")
     value = node.value(0)
@@ -140,6 +149,7 @@ def cast(node: Node) -> SSAValue:
 
 @converts("CastLike")
 def cast_like(node: Node) -> SSAValue:
+    """A cast to the element type of the second operand."""
     node.require("saturate", 1)
     node.require("round_mode", "up")
     value, target = node.value(0), element_of(node.value(1))
@@ -148,6 +158,7 @@ def cast_like(node: Node) -> SSAValue:
 
 @converts("Identity", "Dropout")
 def identity(node: Node) -> list[Any]:
+    """The operand itself. Dropout in training mode is refused."""
     if node.operator == "Dropout":
         node.real("ratio", 0.5)
         node.attribute("seed")

@@ -14,6 +14,7 @@ from npu_mlir.frontends.onnx.node import Constant, Node, Unsupported, converts, 
 
 @converts("Transpose")
 def transpose(node: Node) -> SSAValue:
+    """A permutation of the dims; without `perm` they are reversed."""
     value = node.value(0)
     perm = node.integers("perm") or list(range(len(shape_of(value))))[::-1]
     return node.add(graph.TransposeOp(value, perm)) if shape_of(value) else value
@@ -21,6 +22,7 @@ def transpose(node: Node) -> SSAValue:
 
 @converts("Concat")
 def concat(node: Node) -> SSAValue:
+    """The operands one behind the other along `axis`."""
     values = node.values()
     axis = node.axis(None, len(shape_of(values[0])))
     return node.add(graph.ConcatOp(values, axis)) if len(values) > 1 else values[0]
@@ -28,6 +30,7 @@ def concat(node: Node) -> SSAValue:
 
 @converts("Expand")
 def expand(node: Node) -> SSAValue:
+    """The operand broadcast to the common shape of its own and the second operand, which has to be a constant."""
     value = node.value(0)
     target = shapes.broadcast(shape_of(value), tuple(node.ints_input(1, "shape")))
     return value if target == shape_of(value) else node.add(graph.ExpandOp(value, target))
@@ -35,6 +38,7 @@ def expand(node: Node) -> SSAValue:
 
 @converts("Gather")
 def gather(node: Node) -> SSAValue:
+    """Slices along `axis` by index; constant indices out of range are refused."""
     value, indices = node.value(0), node.raw(1)
     axis = node.axis(0, len(shape_of(value)))
     if isinstance(indices, np.ndarray):
@@ -50,6 +54,7 @@ def _check_indices(indices: Constant, extent: int, axis: int) -> None:
 
 @converts("Split")
 def split(node: Node) -> list[SSAValue]:
+    """Pieces along `axis`, of the sizes given or as equal as the number of outputs allows."""
     value = node.value(0)
     axis = node.axis(0, len(shape_of(value)))
     sizes = _split_sizes(node, shape_of(value)[axis])
@@ -83,6 +88,7 @@ def _box(node: Node, value: SSAValue, ranges: dict[int, tuple[int, int, int]]) -
 
 @converts("Slice")
 def slice_(node: Node) -> SSAValue:
+    """A box with strides. Starts, ends, axes and steps have to be constants; a negative step gathers from the end."""
     value = node.value(0)
     shape = shape_of(value)
     starts, ends, axes, steps = _slice_lists(node)
@@ -120,6 +126,7 @@ def _slice_lists(node: Node) -> tuple[Sequence[int], Sequence[int], Sequence[int
 
 @converts("Pad")
 def pad(node: Node) -> SSAValue:
+    """Constant padding, in elements at both ends of each dim; negative padding crops."""
     node.require("mode", "constant")
     value = node.value(0)
     rank = len(shape_of(value))

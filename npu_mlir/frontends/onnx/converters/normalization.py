@@ -24,6 +24,7 @@ REDUCTIONS = {
 
 @converts(*REDUCTIONS)
 def reduction(node: Node) -> SSAValue:
+    """A reduction over `axes`, attribute or constant operand; all dims without them."""
     value = node.value(0)
     axes = _axes(node, len(shape_of(value)))
     keepdims = bool(node.integer("keepdims", 1))
@@ -67,6 +68,7 @@ def softmax(node: Node) -> SSAValue:
 
 @converts("LayerNormalization")
 def layer_normalization(node: Node) -> SSAValue:
+    """Layer normalisation of the dims from `axis` on, with scale and bias."""
     node.require("stash_type", 1)
     value = node.value(0)
     axis = node.axis(-1, len(shape_of(value)))
@@ -76,6 +78,7 @@ def layer_normalization(node: Node) -> SSAValue:
 
 @converts("BatchNormalization")
 def batch_normalization(node: Node) -> SSAValue:
+    """Batch normalisation with the statistics of the model; training mode is refused."""
     node.require("spatial", 1)
     node.require("training_mode", 0)
     node.real("momentum", 0.9)

@@ -19,6 +19,7 @@ def _reshaped(node: Node, shape: tuple[int, ...] | list[int]) -> SSAValue:
 
 @converts("Reshape")
 def reshape(node: Node) -> SSAValue:
+    """The elements in row-major order under another, constant shape: 0 copies an extent, -1 is what is left."""
     old, target = node.shape(), node.ints_input(1, "shape")
     if not node.integer("allowzero", 0):
         if any(extent == 0 and axis >= len(old) for axis, extent in enumerate(target)):
@@ -29,6 +30,7 @@ def reshape(node: Node) -> SSAValue:
 
 @converts("Flatten")
 def flatten(node: Node) -> SSAValue:
+    """A matrix of the dims before `axis` and of those from it on."""
     shape = node.shape()
     axis = node.integer("axis", 1)
     axis = axis + len(shape) if axis < 0 else axis
@@ -42,6 +44,7 @@ def _axes(node: Node) -> list[int] | None:
 
 @converts("Squeeze")
 def squeeze(node: Node) -> SSAValue:
+    """The operand without the dims of size 1 in `axes`, or without all of them."""
     shape, axes = node.shape(), _axes(node)
     if axes is None:
         return _reshaped(node, [extent for extent in shape if extent != 1])
@@ -53,6 +56,7 @@ def squeeze(node: Node) -> SSAValue:
 
 @converts("Unsqueeze")
 def unsqueeze(node: Node) -> SSAValue:
+    """The operand with dims of size 1 at `axes` of the result."""
     shape, axes = node.shape(), _axes(node) or []
     rank = len(shape) + len(axes)
     new = {normalise(axis, rank) for axis in axes}
@@ -62,6 +66,7 @@ def unsqueeze(node: Node) -> SSAValue:
 
 @converts("Shape")
 def shape(node: Node) -> Constant:
+    """The extents from `start` to `end` as a constant."""
     extents = node.shape()
     start, end = node.integer("start", 0), node.attribute("end")
     return np.asarray(extents[start:end], np.int64)
@@ -69,4 +74,5 @@ def shape(node: Node) -> Constant:
 
 @converts("Size")
 def size(node: Node) -> Constant:
+    """The number of elements as a constant."""
     return np.asarray(prod(node.shape()), np.int64)

@@ -59,6 +59,7 @@ def ceil_excess(
 
 @converts("MaxPool", "AveragePool")
 def pool(node: Node) -> SSAValue:
+    """Maximum or average over windows of `kernel_shape` elements, with strides, dilations and padding in elements."""
     kernel = node.integers("kernel_shape")
     if kernel is None:
         raise Unsupported("attribute kernel_shape is missing")
@@ -127,9 +128,11 @@ def _widen(pads: Sequence[int], excess: Sequence[int]) -> list[int]:
 
 @converts("GlobalAveragePool")
 def global_average_pool(node: Node) -> SSAValue:
+    """The average over all spatial dims, which keep size 1."""
     return node.add(graph.GlobalAvgPoolOp(node.value(0)))
 
 
 @converts("GlobalMaxPool")
 def global_max_pool(node: Node) -> SSAValue:
+    """The maximum over all spatial dims, which keep size 1."""
     return node.add(graph.GlobalMaxPoolOp(node.value(0)))

@@ -93,6 +93,7 @@ class ContractionTiler(OperandTiler):
         return new.results[0]
 
     def fill(self, fill: linalg.FillOp, value: SSAValue) -> SSAValue:
+        """A fill of `value` with the constant of another fill."""
         constant = cast("arith.ConstantOp", fill.inputs[0].owner).clone()
         self.here.emit(constant)
         new = linalg.FillOp([constant.result], [value], [value.type])

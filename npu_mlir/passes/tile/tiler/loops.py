@@ -30,6 +30,7 @@ class Frame:
     """The loop in this block that is being filled: what belongs to this block goes before it."""
 
     def emit(self, op: Operation) -> None:
+        """Append an operation, before the loop that is being filled."""
         if self.loop is None:
             self.block.add_op(op)
         else:
@@ -46,9 +47,11 @@ class LoopNest:
 
     @property
     def here(self) -> Frame:
+        """The innermost frame."""
         return self.frames[-1]
 
     def constant(self, value: int) -> SSAValue:
+        """An index constant, made once at the start of the body."""
         if value not in self.constants:
             op = arith.ConstantOp(IntegerAttr(value, IndexType()))
             first = self.block.first_op
@@ -113,7 +116,9 @@ class LoopNest:
             return self.here.made[key]
 
     def size(self, c: int) -> int:
+        """How many elements of a class the current tile has."""
         return self.here.position[c].size
 
     def start(self, c: int) -> tuple[SSAValue, ...]:
+        """The index values whose sum is where the current tile of a class starts."""
         return self.here.position[c].terms

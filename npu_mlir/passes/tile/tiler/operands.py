@@ -120,6 +120,7 @@ class OperandTiler(LoopNest, ABC):
         return any(self.classes.classes[c].extent % self.sizes.tile[c] for c in classes)
 
     def gm(self, value: SSAValue) -> SSAValue:
+        """The argument of the new body for one of the kernel."""
         index = list(self.kernel.op.body.block.args).index(value)  # type: ignore[arg-type]
         return self.block.args[index]
 

@@ -62,7 +62,7 @@ class ProductWork:
 
 @dataclass(frozen=True)
 class VectorOps:
-    """`elements` results or combinations of `width` bytes, at `slope` cycles per group of `Target.vector_bytes` bytes."""
+    """`elements` results or combinations of `width` bytes, at `slope` cycles per `Target.vector_bytes` bytes."""
 
     elements: int
     width: int

@@ -46,7 +46,17 @@ def _divide(lhs: Array, rhs: Array) -> Array:
 
 
 def _sigmoid(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
+    power = np.exp(-np.abs(x))
+    return np.where(x < 0, power, 1).astype(x.dtype) / (1 + power)
+
+
+def _softplus(x: Array) -> Array:
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def _mish(x: Array) -> Array:
+    power = np.exp(np.minimum(x, 20))
+    return x * (power * (power + 2) / (power * (power + 2) + 2))
 
 
 def _clip(x: Array, low: Any, high: Any) -> Array:
@@ -80,6 +90,8 @@ for _name, _ufunc in {
     "neg": np.negative,
     "abs": np.abs,
     "sigmoid": _sigmoid,
+    "softplus": _softplus,
+    "mish": _mish,
     "tanh": np.tanh,
     "erf": erf,
     "exp": np.exp,

@@ -37,6 +37,8 @@ graph.sqrt %a : (tensor<2x3xT>) -> tensor<2x3xT>
 graph.tanh %a : (tensor<2x3xT>) -> tensor<2x3xT>
 graph.erf %a : (tensor<2x3xT>) -> tensor<2x3xT>
 graph.sigmoid %a : (tensor<2x3xT>) -> tensor<2x3xT>
+graph.softplus %a : (tensor<2x3xT>) -> tensor<2x3xT>
+graph.mish %a : (tensor<2x3xT>) -> tensor<2x3xT>
 graph.reciprocal %a : (tensor<2x3xT>) -> tensor<2x3xT>
 graph.floor %a : (tensor<2x3xT>) -> tensor<2x3xT>
 graph.ceil %a : (tensor<2x3xT>) -> tensor<2x3xT>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -279,3 +280,58 @@ def test_an_index_that_is_out_of_range():
     with pytest.raises(UserError) as caught:
         npu_mlir.compile(constant)
     assert "node 'pick' (Gather): index -4 is out of range" in caught.value.notes[0].message
+
+
+def ulps(actual: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """The distance from exact values, in units of the last place of the results' type next to them."""
+    unit = np.abs(np.spacing(exact.astype(actual.dtype))).astype(np.float64)
+    return np.abs(actual.astype(np.float64) - exact) / unit
+
+
+def _softplus(x: np.ndarray) -> np.ndarray:
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+FUNCTIONS: dict[str, tuple[Any, int, float]] = {
+    "Tanh": (np.tanh, 18, -20),
+    "Erf": (np.vectorize(math.erf, otypes=[np.float64]), 18, -20),
+    "Sigmoid": (lambda x: np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.abs(x))), 18, -88),
+    "Softplus": (_softplus, 11, -103),
+    "Mish": (lambda x: x * np.tanh(_softplus(x)), 22, -80),
+    "Exp": (np.exp, 18, -87),
+}
+"""Exact values, an opset, and from where on."""
+
+
+@pytest.mark.parametrize("operator", FUNCTIONS)
+def test_functions_are_exact_to_the_last_places(operator: str):
+    function, opset, low = FUNCTIONS[operator]
+    generator = np.random.default_rng(0)
+    near = np.exp(generator.uniform(-70, 2, 4000)) * generator.choice([-1, 1], 4000)
+    x = np.concatenate([near, generator.uniform(low, 80, 4000)]).astype(np.float32)
+    model = make([node(operator, "x", "y")], {"x": x}, opset)
+    for level in ("graph", "isa"):
+        result = npu_mlir.compile(model, emit=level).run({"x": x})["y"]
+        assert ulps(result, function(x.astype(np.float64))).max() <= 4, level
+
+
+def test_functions_of_numbers_far_below_zero():
+    """Where the exponential is subnormal, the bounds are absolute."""
+    x = np.array([-87.5, -88.5, -89, -95, -100, -104, -1e30, -np.inf], np.float32)
+    for operator, bound in (("Sigmoid", 3e-39), ("Softplus", 3e-45), ("Mish", 1e-43)):
+        function, opset, _ = FUNCTIONS[operator]
+        model = make([node(operator, "x", "y")], {"x": x[:-2] if operator == "Mish" else x}, opset)
+        inputs = {"x": x[:-2] if operator == "Mish" else x}
+        for level in ("graph", "isa"):
+            result = npu_mlir.compile(model, emit=level).run(inputs)["y"]
+            assert np.abs(result - function(inputs["x"].astype(np.float64))).max() <= bound, (operator, level)
+
+
+@pytest.mark.parametrize("operator", ["Tanh", "Erf", "Sigmoid", "Softplus", "Mish"])
+def test_functions_of_half_precision(operator: str):
+    """Within one unit in the last place of f16."""
+    function, opset, _ = FUNCTIONS[operator]
+    x = np.random.default_rng(0).uniform(-8, 8, 4000).astype(np.float16).astype(np.float32)
+    program = npu_mlir.compile(make([node(operator, "x", "y")], {"x": x}, opset), precision="f16")
+    result = program.run({"x": x})["y"].astype(np.float16)
+    assert ulps(result, function(x.astype(np.float64))).max() <= 1

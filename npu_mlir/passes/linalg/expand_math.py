@@ -2,30 +2,36 @@
 
     %y = math.tanh %x : f32
   becomes
-    %two = arith.constant 2.0 : f32
-    %one = arith.constant 1.0 : f32
     %d = arith.mulf %x, %two : f32
     %e = math.exp %d : f32
     %s = arith.addf %e, %one : f32
     %q = arith.divf %two, %s : f32
-    %y = arith.subf %one, %q : f32
+    %far = arith.subf %one, %q : f32
+    %near = ...                                  // a polynomial
+    %small = arith.cmpf olt, %size, %bound : f32
+    %y = arith.select %small, %near, %far : f32
 
 Left are arith, and `math.exp`, `log`, `sqrt`, `absf`. Expanded are tanh, erf, rsqrt, powf, exp2, expm1, log2, log10,
 log1p, floor, ceil, trunc, round, roundeven, fma, absi. Narrow floats are computed in f32 in between. None of the forms makes a NaN of
 an infinity that the function maps to a number.
 
-Does not handle: powers whose exponent is not a constant (the sign of the result depends on it), trigonometric and
-rounding functions other than the above; they stay as they are.
+Accuracy is relative: results are within 4 ulp of f32 of the exact value (log1p, expm1: 5; powf, exp2, log2, log10: the
+error of the exponential of a rounded product). With the flag `fastmath<afn>`, or under an attribute `npu.accuracy = "fast"`,
+tanh, erf, log1p and expm1 take shorter forms, whose errors are small next to 1 alone.
+
+Does not handle: trigonometric functions; they stay as they are.
 """
 
 from __future__ import annotations
 
 import math as python_math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from xdsl.context import Context
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp, f32, i32, i64
+from xdsl.dialects.arith import FastMathFlagsAttr
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp, StringAttr, f32, i32, i64
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -37,6 +43,9 @@ from npu_mlir.passes.linalg.generics import (
     scalar_attr,
     scalar_op,
 )
+
+ACCURACY = "npu.accuracy"
+"""An attribute of a module, function or op: `"fast"` allows the forms that the flag `afn` allows."""
 
 _WHOLE = {32: (float(1 << 23), i32), 64: (float(1 << 52), i64)}
 """By the width of a float: from here on it is a whole number, and an integer type for those below."""
@@ -83,20 +92,45 @@ class _Code:
         condition = self.add(compare_op("lt", a, b))
         return self.add(arith.SelectOp.create(operands=[condition, yes, no], result_types=[yes.type]))
 
+    def select_equal(self, a: SSAValue, b: SSAValue | float, yes: SSAValue, no: SSAValue) -> SSAValue:
+        """`a == b ? yes : no`."""
+        other = b if isinstance(b, SSAValue) else self.constant(b, a.type)
+        condition = self.add(compare_op("eq", a, other))
+        return self.add(arith.SelectOp.create(operands=[condition, yes, no], result_types=[yes.type]))
+
+    def polynomial(self, x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
+        """The sum of coefficients times powers of x, by Horner's rule."""
+        value: SSAValue = self.apply("add", self.apply("mul", x, coefficients[-1]), coefficients[-2])
+        for coefficient in reversed(coefficients[:-2]):
+            value = self.apply("add", self.apply("mul", value, x), coefficient)
+        return value
+
     def cast(self, value: SSAValue, type_: Attribute) -> SSAValue:
         return value if value.type == type_ else self.add(cast_op(value, type_))
 
 
-Expansion = Callable[..., "SSAValue | None"]
-"""Called with the code and the operands; returns the result, None to leave the op alone."""
+Expansion = Callable[..., "SSAValue"]
+"""Called with the code and the operands; returns the result."""
+
+
+def _is_approximate(op: Operation) -> bool:
+    """Whether the flags of an op, or the attribute `npu.accuracy` around it, ask for a fast form."""
+    flags = op.properties.get("fastmath")
+    if isinstance(flags, FastMathFlagsAttr) and FastMathFlag.APPROX_FUNC in flags.data:
+        return True
+    around: Operation | None = op
+    while around is not None:
+        if ACCURACY in around.attributes:
+            return around.attributes[ACCURACY] == StringAttr("fast")
+        around = around.parent_op()
+    return False
 
 
 def _expand(op: Operation) -> None:
     code, type_ = _Code(), op.results[0].type
     wide = f32 if isinstance(type_, AnyFloat) and bit_width(type_) < 32 else type_
-    result = _EXPANSIONS[type(op)](code, *[code.cast(v, wide) for v in op.operands])
-    if result is None:
-        return
+    expansions = _EXPANSIONS | (_FAST if _is_approximate(op) else {} if wide == type_ else _NARROW)
+    result = expansions[type(op)](code, *[code.cast(v, wide) for v in op.operands])
     result = code.cast(result, type_)
     block = op.parent
     assert block is not None
@@ -109,42 +143,125 @@ def _expand(op: Operation) -> None:
     block.erase_op(op)
 
 
+_TANH = (-0.3333325985, 0.1333083034, -0.05368802305, 0.02046941972, -0.005515163721)
+"""`tanh(x) / x = 1 + z * p(z)` for z = x * x and |x| < 0.65, within 2e-8 (a minimax fit of ours)."""
+
+
 def _tanh(code: _Code, x: SSAValue) -> SSAValue:
-    """`1 - 2 / (exp(2x) + 1)`: within 3e-7 absolutely; 1 where the exponential is infinite."""
+    """A polynomial near 0, else `1 - 2 / (exp(2x) + 1)`, which is 1 where the exponential is infinite. Within 4 ulp of
+    f32; f64 by `expm1(2x) / (expm1(2x) + 2)`."""
+    if bit_width(x.type) == 64:
+        power = _expm1(code, code.apply("mul", code.apply("max", code.apply("min", x, 20), -20), 2))
+        return code.apply("div", power, code.apply("add", power, 2))
+    square = code.apply("mul", x, x)
+    near = code.apply("mul", code.apply("mul", code.polynomial(square, _TANH), square), x)
+    near = code.apply("add", near, x)
+    far = _fast_tanh(code, x)
+    return code.select_less(code.apply("abs", x), code.constant(0.65, x.type), near, far)
+
+
+def _fast_tanh(code: _Code, x: SSAValue) -> SSAValue:
+    """`1 - 2 / (exp(2x) + 1)`: within 3e-7 absolutely."""
     power = code.apply("exp", code.apply("mul", x, 2))
     return code.apply("sub", 1, code.apply("div", 2, code.apply("add", power, 1)))
+
+
+_ERF_NEAR = (
+    0.1283791670955126,
+    -0.3761262982,
+    0.1128361737,
+    -0.02685491606,
+    0.005190162476,
+    -0.0008024818528,
+    7.898694546e-05,
+)
+"""`erf(x) / x = 1 + p(x * x)` for |x| < 1, within 2e-9 (a minimax fit of ours)."""
+
+_ERF_FAR = (-0.002250038328, -1.118877332, -0.6525662288, -0.08989056634, 0.01517920980, -0.001200427103)
+"""`erf(x) = 1 - exp(p(x))` for x from 1 to 4, within 2e-8; from there on it is 1 in f32 (a minimax fit of ours)."""
+
+
+def _erf(code: _Code, x: SSAValue) -> SSAValue:
+    """A polynomial near 0, `1 - exp(p(|x|))` elsewhere, negated for negative x. Within 4 ulp of f32; f64 within 3e-8
+    of the value."""
+    near = code.apply("mul", code.polynomial(code.apply("mul", x, x), _ERF_NEAR), x)
+    near = code.apply("add", near, x)
+    size = code.apply("abs", x)
+    power = code.apply("exp", code.polynomial(code.apply("min", size, 4), _ERF_FAR))
+    far = code.apply("sub", 1, power)
+    far = code.select_less(x, code.constant(0, x.type), code.apply("neg", far), far)
+    return code.select_less(size, code.constant(1, x.type), near, far)
 
 
 _ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 
 
-def _erf(code: _Code, x: SSAValue) -> SSAValue:
+def _fast_erf(code: _Code, x: SSAValue) -> SSAValue:
     """Abramowitz and Stegun, formula 7.1.26: for positive x, `1 - p(t) exp(-x * x)` with
     `t = 1 / (1 + 0.3275911 x)` and a polynomial p; negated for negative x. The formula is within 1.5e-7, with the
     rounding of f32 within 5e-7."""
     positive = code.apply("abs", x)
     t = code.apply("div", 1, code.apply("add", code.apply("mul", positive, 0.3275911), 1))
-    polynomial = code.apply("mul", t, _ERF[-1])
-    for coefficient in reversed(_ERF[:-1]):
-        polynomial = code.apply("mul", code.apply("add", polynomial, coefficient), t)
+    polynomial = code.apply("mul", t, code.polynomial(t, _ERF))
     power = code.apply("exp", code.apply("neg", code.apply("mul", x, x)))
     value = code.apply("sub", 1, code.apply("mul", polynomial, power))
     return code.select_less(x, code.constant(0, x.type), code.apply("neg", value), value)
+
+
+def _expm1(code: _Code, x: SSAValue) -> SSAValue:
+    """Near 0 `(u - 1) * x / log(u)` with `u = exp(x)`, where the errors of u cancel (Kahan); x itself where u is 1."""
+    power = code.apply("exp", x)
+    less = code.apply("sub", power, 1)
+    near = code.apply("div", code.apply("mul", less, x), code.apply("log", power))
+    near = code.select_equal(power, 1, x, near)
+    return code.select_less(code.apply("abs", x), code.constant(1, x.type), near, less)
+
+
+def _log1p(code: _Code, x: SSAValue) -> SSAValue:
+    """Near 0 `log(u) * x / (u - 1)` with `u = 1 + x`, where the errors of u cancel (Kahan); x itself where u is 1."""
+    more = code.apply("add", x, 1)
+    far = code.apply("log", more)
+    near = code.apply("div", code.apply("mul", far, x), code.apply("sub", more, 1))
+    near = code.select_equal(more, 1, x, near)
+    return code.select_less(code.apply("abs", x), code.constant(1, x.type), near, far)
+
+
+def _narrow_tanh(code: _Code, x: SSAValue) -> SSAValue:
+    """A minimax fit of ours, within 2^-14: all that 16 bits show."""
+    over, under = (0.9999679579, 0.1036249167, 7.095884384e-4), (1.0, 0.4367474251, 0.01319710738)
+    return _odd_fraction(code, x, 4.6, over, under)
+
+
+def _narrow_erf(code: _Code, x: SSAValue) -> SSAValue:
+    """A minimax fit of ours, within 2^-15: all that 16 bits show."""
+    over = (1.128347983, 0.1664556344, 0.02959749835)
+    return _odd_fraction(code, x, 2.75, over, (1.0, 0.4803848146, 0.08762292080, 0.003646048198))
+
+
+def _odd_fraction(
+    code: _Code, x: SSAValue, end: float, over: Sequence[float], under: Sequence[float]
+) -> SSAValue:
+    """`x p(x * x) / q(x * x)`, constant from the end of an interval on."""
+    x = code.apply("max", code.apply("min", x, end), -end)
+    square = code.apply("mul", x, x)
+    numerator = code.apply("mul", x, code.polynomial(square, over))
+    return code.apply("div", numerator, code.polynomial(square, under))
 
 
 def _rsqrt(code: _Code, x: SSAValue) -> SSAValue:
     return code.apply("div", 1, code.apply("sqrt", x))
 
 
-def _powf(code: _Code, x: SSAValue, y: SSAValue) -> SSAValue | None:
-    """Products for small whole exponents, square roots for halves, `exp(y * log(x))` for other constants."""
+def _powf(code: _Code, x: SSAValue, y: SSAValue) -> SSAValue:
+    """Products for small whole exponents, square roots for halves, `exp(y * log(x))` for other constants. The error of
+    that is the one of y * log(x): up to 2^-24 of it, which is at most 88."""
     exponent = _constant(y)
-    if exponent is None:
-        return None
+    if exponent is None or not python_math.isfinite(exponent):
+        return _general_power(code, x, y)
     whole, half = python_math.modf(2 * abs(exponent))[0] == 0, python_math.modf(exponent)[0] != 0
     if not whole or abs(exponent) > 16:
         if exponent == int(exponent):
-            return None
+            return _general_power(code, x, y)
         return code.apply("exp", code.apply("mul", code.apply("log", x), exponent))
     result = _product(code, x, int(abs(exponent)))
     if half:
@@ -153,6 +270,23 @@ def _powf(code: _Code, x: SSAValue, y: SSAValue) -> SSAValue | None:
     if result is None:
         return code.constant(1, x.type)
     return code.apply("div", 1, result) if exponent < 0 else result
+
+
+def _general_power(code: _Code, x: SSAValue, y: SSAValue) -> SSAValue:
+    """`exp(y * log(|x|))`, negated for a negative x and an odd y; NaN where y is not whole; 1 if y is 0 or |x| is 1."""
+    size, zero = code.apply("abs", x), code.constant(0, x.type)
+    power = code.apply("exp", code.apply("mul", code.apply("log", size), y))
+    power = code.select_equal(size, 1, code.constant(1, x.type), power)
+    half = code.apply("mul", y, 0.5)
+    signed = code.select_equal(code.apply("sub", half, _trunc(code, half)), 0, power, code.apply("neg", power))
+    rest = code.apply("sub", y, _trunc(code, y))
+    # An infinite y is whole and even, but its rest is no number.
+    rest = code.select_less(code.apply("abs", y), code.constant(_WHOLE[bit_width(x.type)][0], x.type), rest, zero)
+    signed = code.select_less(code.apply("abs", rest), code.constant(1e-30, x.type), signed, code.constant(float("nan"), x.type))
+    even = code.select_less(code.apply("abs", y), code.constant(2 * _WHOLE[bit_width(x.type)][0], x.type), signed, power)
+    result = code.select_less(x, zero, code.select_equal(y, y, even, y), power)
+    # A power of NaN is NaN, unless the exponent is 0.
+    return code.select_equal(y, 0, code.constant(1, x.type), result)
 
 
 def _constant(value: SSAValue) -> float | None:
@@ -239,7 +373,18 @@ _EXPANSIONS: dict[type[Operation], Expansion] = {
     math.FmaOp: _fma,
     math.Log2Op: _scaled_log(1 / python_math.log(2)),
     math.Log10Op: _scaled_log(1 / python_math.log(10)),
-    math.Log1pOp: lambda code, x: code.apply("log", code.apply("add", x, 1)),
+    math.Log1pOp: _log1p,
     math.Exp2Op: lambda code, x: code.apply("exp", code.apply("mul", x, python_math.log(2))),
+    math.ExpM1Op: _expm1,
+}
+
+_NARROW: dict[type[Operation], Expansion] = {math.TanhOp: _narrow_tanh, math.ErfOp: _narrow_erf}
+"""For results of 16 bits."""
+
+_FAST: dict[type[Operation], Expansion] = {
+    math.TanhOp: _fast_tanh,
+    math.ErfOp: _fast_erf,
+    math.Log1pOp: lambda code, x: code.apply("log", code.apply("add", x, 1)),
     math.ExpM1Op: lambda code, x: code.apply("sub", code.apply("exp", x), 1),
 }
+"""What is enough for the flag `afn` (approximate functions): small errors next to the largest value, not to each."""

@@ -19,6 +19,8 @@ from npu_mlir.ir.constants import element_type
 UNARY: dict[str, Callable[[SSAValue], GraphOp]] = {
     "Relu": graph.ReluOp,
     "Sigmoid": graph.SigmoidOp,
+    "Softplus": graph.SoftplusOp,
+    "Mish": graph.MishOp,
     "Tanh": graph.TanhOp,
     "Erf": graph.ErfOp,
     "Exp": graph.ExpOp,

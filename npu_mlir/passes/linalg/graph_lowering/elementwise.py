@@ -6,9 +6,12 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
-from xdsl.dialects.builtin import AnyFloat, IntegerType, Signedness
+import numpy as np
+from xdsl.dialects.builtin import AnyFloat, IntegerType, ModuleOp, Signedness
 from xdsl.ir import Operation, SSAValue
 
+from npu_mlir.ir.constants import constant_of
+from npu_mlir.ir.weights import weights_of
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import graph
 from npu_mlir.passes.linalg.generics import Body, Builder, element_of, shape_of
@@ -55,7 +58,7 @@ for _class, _name in {
     _simple(_class)(_named(_name))
 
 for _class, _name in {graph.TanhOp: "tanh", graph.ErfOp: "erf"}.items():
-    _simple(_class, wide=True)(_named(_name))
+    _simple(_class)(_named(_name))
 
 for _class, _predicate in {
     graph.EqualOp: "eq",
@@ -87,13 +90,52 @@ def _reciprocal(body: Body, value: SSAValue) -> SSAValue:
     return body.apply("div", 1, value)
 
 
-@_simple(graph.SigmoidOp)
+@_simple(graph.SigmoidOp, wide=True)
 def _sigmoid(body: Body, value: SSAValue) -> SSAValue:
     """`1 / (1 + exp(-x))`: 0 where the exponential overflows."""
     return body.apply("div", 1, body.apply("add", body.apply("exp", body.apply("neg", value)), 1))
 
 
-@_simple(graph.PReluOp)
+_ATANH = (0.3333320814, 0.2001076362, 0.1400090262, 0.140059935)
+
+
+@_simple(graph.SoftplusOp, wide=True)
+def _softplus(body: Body, value: SSAValue) -> SSAValue:
+    """`max(x, 0) + log(1 + u)` with `u = exp(-|x|)`, the logarithm as `2 atanh(s)` with `s = u / (2 + u)`, which is at
+    most 1/3: `2 s (1 + z p(z))` with z = s * s, within 5e-9 (a minimax fit of ours)."""
+    power = body.apply("exp", body.apply("neg", body.apply("abs", value)))
+    s = body.apply("div", power, body.apply("add", power, 2))
+    square, double = body.apply("mul", s, s), body.apply("add", s, s)
+    total = body.constant(_ATANH[-1], value.type)
+    for coefficient in reversed(_ATANH[:-1]):
+        total = body.apply("add", body.apply("mul", total, square), coefficient)
+    logarithm = body.apply("add", double, body.apply("mul", double, body.apply("mul", square, total)))
+    return body.apply("add", body.apply("max", value, 0), logarithm)
+
+
+@_simple(graph.MishOp, wide=True)
+def _mish(body: Body, value: SSAValue) -> SSAValue:
+    """`x n / (n + 2)` with `n = e (e + 2)` and `e = exp(x)`; from 20 on it is x."""
+    power = body.apply("exp", body.apply("min", value, 20))
+    n = body.apply("mul", power, body.apply("add", power, 2))
+    return body.apply("mul", value, body.apply("div", n, body.apply("add", n, 2)))
+
+
+@lowering(graph.PReluOp)
+def prelu(b: Builder, op: graph.PReluOp) -> SSAValue:
+    """`max(x, 0) + slope * min(x, 0)` where slopes are known to be finite, which needs no mask."""
+    module = op.get_toplevel_object()
+    slopes = constant_of(op.slope, weights_of(module)) if isinstance(module, ModuleOp) else None
+    finite = slopes is not None and bool(np.isfinite(slopes).all())
+    build = _finite_prelu if finite else _prelu
+    return elementwise(b, op.operands, shape_of(op.result), element_of(op.result), build)
+
+
+def _finite_prelu(body: Body, value: SSAValue, slope: SSAValue) -> SSAValue:
+    negative = body.apply("mul", slope, body.apply("min", value, 0))
+    return body.apply("add", body.apply("max", value, 0), negative)
+
+
 def _prelu(body: Body, value: SSAValue, slope: SSAValue) -> SSAValue:
     """`x < 0 ? slope * x : x`. Sums of both sides would be NaN where the slope is infinite."""
     return body.select(body.compare("lt", value, 0), body.apply("mul", slope, value), value)

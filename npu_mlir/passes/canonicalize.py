@@ -6,7 +6,7 @@
   becomes
     "use"(%a)
 
-Does the work of xDSL's pass of this name, but knows the effects of linalg ops and looks only at ops that have a folder
+Scalar operations on constants are evaluated, floats included. Does the work of xDSL's pass of this name, but knows the effects of linalg ops and looks only at ops that have a folder
 or patterns.
 
 Does not handle: patterns of ops whose dialect registers none (it isn't a place for ad-hoc rewrites).
@@ -25,6 +25,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.traits import ConstantLike, HasCanonicalizationPatternsTrait, HasFolder
 
 from npu_mlir.support.debug_counter import APPLY_PATTERN, may
+from npu_mlir.passes.canonicalization_patterns.scalars import fold_scalar, is_scalar_operation
 from npu_mlir.passes.dce import erase_dead_ops
 
 _MAX_ROUNDS = 10
@@ -47,10 +48,13 @@ def _rewrite_once(op: Operation, folder: Folder) -> bool:
     op_type = type(op)
     patterns = _patterns_of(op_type)
     foldable = _can_fold(op_type)
-    if not patterns and not foldable:
+    scalar = is_scalar_operation(op)
+    if not patterns and not foldable and not scalar:
         return False
     rewriter = PatternRewriter(op)
     if foldable and may(APPLY_PATTERN) and folder.replace_with_fold(op, rewriter) is not None:
+        return True
+    if scalar and may(APPLY_PATTERN) and fold_scalar(op, rewriter):
         return True
     for pattern in patterns:
         if not may(APPLY_PATTERN):

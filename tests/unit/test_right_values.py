@@ -15,6 +15,7 @@ import npu_mlir
 from npu_mlir.dialects.context import make_context
 from npu_mlir.ir.parsing import parse_module
 from npu_mlir.ir.printing import op_text
+from npu_mlir.passes import load_pass
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.levels import LEVELS
 
@@ -335,3 +336,57 @@ def test_functions_of_half_precision(operator: str):
     program = npu_mlir.compile(make([node(operator, "x", "y")], {"x": x}, opset), precision="f16")
     result = program.run({"x": x})["y"].astype(np.float16)
     assert ulps(result, function(x.astype(np.float64))).max() <= 1
+
+
+def test_scalar_operations_on_constants_are_folded():
+    """Casts and comparisons of constants in bodies, and operations that leave a value as it is."""
+    x = np.array([-0.0, 1, np.nan, -np.inf], np.float32)
+    body = """
+        %one = arith.constant 1.0 : f16
+        %wide = arith.extf %one : f16 to f32
+        %zero = arith.subf %wide, %wide : f32
+        %negative = arith.negf %zero : f32
+        %less = arith.cmpf olt, %zero, %wide : f32
+        %p = arith.mulf %a, %wide : f32
+        %q = arith.addf %p, %negative : f32
+        %s = arith.subf %q, %zero : f32
+        %t = arith.divf %s, %wide : f32
+        %r = arith.select %less, %t, %b : f32"""
+    text = elementwise(body, 4, ("f32", "f32", "f32"))
+    for level in ("linalg", "isa"):
+        result = run(text, [x, np.ones(4, np.float32)], level)
+        np.testing.assert_array_equal(result.view(np.uint32), x.view(np.uint32))
+    module = parse_module(make_context(), text, "test.mlir")
+    load_pass("canonicalize")().apply(make_context(), module)
+    assert not any(op.name.startswith("arith.") for op in module.walk())
+
+
+@pytest.mark.parametrize("operator", ["Gemm", "LayerNormalization", "Equal"])
+@pytest.mark.parametrize("precision", ["f32", "f16"])
+def test_uniform_operands(operator: str, precision: str):
+    """Constants whose elements are all the same move into bodies, where casts of them are folded."""
+    x = np.random.default_rng(0).integers(-3, 4, (4, 6)).astype(np.float32)
+    inputs = {"x": x}
+    if operator == "Gemm":
+        w = np.random.default_rng(1).integers(-3, 4, (6, 6)).astype(np.float32)
+        model = make([node("Gemm", "x w c", "y")], inputs, w=w, c=np.zeros(6, np.float32))
+    elif operator == "Equal":
+        inputs = {"x": x.astype(np.int32)}
+        model = make([node("LessOrEqual", "x x", "y")], inputs)
+    else:
+        ones = np.ones(6, np.float32)
+        model = make([node("LayerNormalization", "x s b", "y")], inputs, s=ones, b=ones * 0)
+    expected = reference(model, inputs).astype(np.float64)
+    result = npu_mlir.compile(model, precision=precision).run(inputs)["y"].astype(np.float64)
+    np.testing.assert_allclose(result, expected, rtol=2e-3, atol=2e-3)
+
+
+def test_the_operand_that_spans_a_reduced_dim_stays():
+    x, w = np.ones((4, 1), np.float32) * 3, np.arange(5, dtype=np.float32)
+    expand = make(
+        [node("Expand", "x s", "e"), node("Softmax", "e", "y", axis=1)], {"x": x}, s=np.array([4, 5])
+    )
+    check(expand, {"x": x}, levels=("linalg", "tile", "isa"))
+    nodes = [node("ReduceMean", "x a", "m"), node("Expand", "m s", "e"), node("MatMul", "e w", "y")]
+    model = make(nodes, {"x": x}, a=np.array([0, 1]), s=np.array([4, 5]), w=w)
+    check(model, {"x": x}, levels=("linalg", "tile", "isa"))

@@ -9,6 +9,8 @@ Nothing is computed twice: the producer has one consumer, and both run over the 
 reads it through a permutation of all its loops). A producer that only broadcasts (a copy with an increasing projection)
 goes into all its consumers, reductions included, since reading through another map costs nothing.
 
+An op stays apart as well if it alone tells the extent of a dim of the consumer.
+
 Two matrix products never meet in one generic: a producer that reads one stays apart from a consumer that already does,
 so that each product keeps its own epilogue.
 
@@ -29,7 +31,7 @@ from xdsl.dialects import tensor
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.linalg.ops import GenericOp, IndexOp, YieldOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
-from xdsl.ir.affine import AffineExpr
+from xdsl.ir.affine import AffineDimExpr, AffineExpr
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.affine_maps import plain_dims
@@ -135,6 +137,8 @@ def _fusible(consumer: Generic, value: SSAValue) -> Generic | None:
         return None
     if plain_dims(producer.result_exprs) != list(range(producer.num_dims)):
         return None
+    if not _spans_all(producer, consumer, value):
+        return None
     if _is_broadcast(producer):
         return producer
     if not is_parallel(consumer) or any(use.operation is not consumer.op for use in value.uses):
@@ -145,6 +149,17 @@ def _fusible(consumer: Generic, value: SSAValue) -> Generic | None:
         if read is value and sorted(plain_dims(exprs) or []) != list(range(consumer.num_dims)):
             return None
     return producer
+
+
+def _spans_all(producer: Generic, consumer: Generic, value: SSAValue) -> bool:
+    """Whether the consumer's operands still tell the extents of all its dims when it reads what the producer reads."""
+    maps = [exprs for read, exprs in zip(consumer.inputs, consumer.maps, strict=False) if read is not value]
+    maps.append(consumer.maps[-1])
+    for read, exprs in zip(consumer.inputs, consumer.maps, strict=False):
+        if read is value:
+            maps += [substitute(map_, exprs, consumer.num_dims) for map_ in producer.maps[:-1]]
+    told = {expr.position for exprs in maps for expr in exprs if isinstance(expr, AffineDimExpr)}
+    return len(told) == consumer.num_dims
 
 
 def _is_broadcast(producer: Generic) -> bool:

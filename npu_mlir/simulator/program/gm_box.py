@@ -73,7 +73,9 @@ class GmBox:
         """The elements of the array from the point `first` of the iteration space on."""
         offset = sum(start * pitch for start, pitch in zip(origin, self.pitch))
         offset += sum(at * stride for at, stride in zip(first, self.strides))
-        return np.ndarray(shape, self.dtype, array.data, offset, self.strides)  # pyright: ignore[reportArgumentType]
+        # NumPy gives no buffer of the types of ml_dtypes (bf16), but one of the same bits.
+        bits = array if array.dtype.isbuiltin == 1 else array.view(f"u{array.dtype.itemsize}")
+        return np.ndarray(shape, self.dtype, bits.data, offset, self.strides)  # pyright: ignore[reportArgumentType]
 
     def parts(
         self, array: np.ndarray, origin: Sequence[int], tile: np.ndarray

@@ -74,11 +74,15 @@ class DimClasses:
 
 
 def dim_classes(group: Sequence[LoopNestOp]) -> DimClasses | None:
-    """Unite the dims of the operations of a group, in topological order.
+    """Unite the dims of the operations of a group, in topological order; None when it cannot be one loop nest."""
+    classes = unite_dims(group)
+    return None if isinstance(classes, str) else classes
 
-    None when the group cannot be one loop nest: an internal value is read through a map that is not plain dims, dims
-    of different extents meet, or two dims of one operation fall into one class.
-    """
+
+def unite_dims(group: Sequence[LoopNestOp]) -> DimClasses | str:
+    """Unite the dims of the operations of a group, in topological order, or the reason why it cannot be one loop nest:
+    an internal value is read through a map that is not plain dims, dims of different extents meet, or two dims of one
+    operation fall into one class."""
     loops = DisjointSet([(op.key, dim) for op in group for dim in range(len(op.extents))])
     by_key = {op.key: op for op in group}
     for op in group:
@@ -89,12 +93,12 @@ def dim_classes(group: Sequence[LoopNestOp]) -> DimClasses | None:
             for produced, expr in zip(producer.result, map_, strict=True):
                 consumed = expr.dim()
                 if consumed is None:
-                    return None
+                    return "one reads what another makes in windows, strided, or at a fixed place"
                 loops.union_left((producer.key, produced), (op.key, consumed))
     return _number(group, loops)
 
 
-def _number(group: Sequence[LoopNestOp], loops: DisjointSet[Loop]) -> DimClasses | None:
+def _number(group: Sequence[LoopNestOp], loops: DisjointSet[Loop]) -> DimClasses | str:
     members: dict[Loop, list[tuple[LoopNestOp, int]]] = {}
     order: list[LoopNestOp] = sorted(group, key=lambda op: not op.contraction)
     for op in order:
@@ -104,8 +108,10 @@ def _number(group: Sequence[LoopNestOp], loops: DisjointSet[Loop]) -> DimClasses
     ids: dict[tuple[Hashable, int], int] = {}
     for number, dims in enumerate(members.values()):
         extents = {op.extents[d] for op, d in dims}
-        if len(extents) != 1 or len({op.key for op, _ in dims}) != len(dims):
-            return None
+        if len(extents) != 1:
+            return f"a loop of {min(extents)} and one of {max(extents)} would have to be one"
+        if len({op.key for op, _ in dims}) != len(dims):
+            return "two loops of one operation would have to be one"
         result.classes.append(DimClass(number, extents.pop(), _kind(dims)))
         ids |= {(op.key, d): number for op, d in dims}
     for op in group:

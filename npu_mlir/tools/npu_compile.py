@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from npu_mlir.tools.common import ArgumentParser, run_tool
 from npu_mlir.tools.model_options import add_model_options, compile_model, read_model
 from npu_mlir.tools.pass_flags import parse_with_pass_flags
+from npu_mlir.tools.remark_options import add_remark_options, remarks_shown
 
 if TYPE_CHECKING:
     from npu_mlir.pass_infra.pass_manager import PassInstrument
@@ -39,6 +40,7 @@ def _make_parser() -> ArgumentParser:
     add("--check-equivalence", type=int, nargs="?", const=0, metavar="SEED",
         help="run the module before and after each pass; a changed result is an error")  # fmt: skip
     add_model_options(parser)
+    add_remark_options(parser.add_argument_group("remarks").add_argument)
     return parser
 
 
@@ -54,7 +56,8 @@ def _run(argv: list[str]) -> int:
 
     source = read_model(args, args.model)
     instruments = _instruments(args.check_equivalence)
-    program = compile_model(args, source, args.model, args.emit, flags, instruments)
+    with remarks_shown(args):
+        program = compile_model(args, source, args.model, args.emit, flags, instruments)
     save_module(program.module, args.output)
     return 0
 

@@ -25,6 +25,7 @@ from npu_mlir.tools.npu_opt_options import (
     wants_dumps,
 )
 from npu_mlir.tools.pass_flags import PassFlags, parse_with_pass_flags, passes_of
+from npu_mlir.tools.remark_options import remarks_shown
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -59,7 +60,8 @@ def _run(argv: list[str]) -> int:
         check_writable(path or "-")
     text, name = read_text(args.file)
     try:
-        return job.run(text, name)
+        with remarks_shown(args):
+            return job.run(text, name)
     finally:
         if job.timing is not None:
             report = job.timing.json if args.mlir_output_format == "json" else job.timing.report

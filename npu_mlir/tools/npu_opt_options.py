@@ -11,6 +11,7 @@ from npu_mlir.support.diagnostics import UserError, closest
 from npu_mlir.passes import PASSES, is_pass
 from npu_mlir.tools.common import ArgumentParser
 from npu_mlir.tools.pass_flags import PassFlags
+from npu_mlir.tools.remark_options import add_remark_options
 
 if TYPE_CHECKING:
     from npu_mlir.ir.printing import PrintOptions
@@ -31,6 +32,7 @@ class OptParser(ArgumentParser):
         _add_checks(self.add_argument_group("checks").add_argument)
         _add_printing(self.add_argument_group("how the IR is printed").add_argument)
         _add_dumps(self.add_argument_group("the IR around passes, on standard error").add_argument)
+        add_remark_options(self.add_argument_group("remarks").add_argument)
         _add_reports(self.add_argument_group("measurements and reproducers").add_argument)
 
     def format_help(self) -> str:

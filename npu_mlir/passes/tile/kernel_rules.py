@@ -15,7 +15,7 @@ from typing import cast
 from xdsl.dialects.linalg import ops as linalg
 
 from npu_mlir.analysis.affine_maps import Linear
-from npu_mlir.analysis.dims import DimClasses, Kind, LoopNestOp, dim_classes
+from npu_mlir.analysis.dims import DimClasses, Kind, LoopNestOp, unite_dims
 from npu_mlir.analysis.structured.bodies import FIXPIPE_CASTS, only_op
 from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.analysis.tiling import ACCUMULATOR
@@ -42,9 +42,9 @@ def is_legal(group: Sequence[LoopNestOp], target: Target) -> bool:
 
 def why_not(group: Sequence[LoopNestOp], target: Target) -> Objection | None:
     """The first rule that speaks against one kernel of these operations (in topological order), None if none does."""
-    classes = dim_classes(group)
-    if classes is None:
-        return Objection("one-loop-nest", "their loops cannot be made one loop nest")
+    classes = unite_dims(group)
+    if isinstance(classes, str):
+        return Objection("one-loop-nest", classes)
     candidate = Candidate(group, classes, target)
     for name, rule in RULES.items():
         reason = rule(candidate)

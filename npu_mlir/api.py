@@ -176,9 +176,11 @@ class ModelSource:
         """
         from npu_mlir.pass_infra.pass_manager import PassManager
 
-        for level, pipeline in self.pipelines(emit, extra):
+        pipelines = self.pipelines(emit, extra)
+        for i, (level, pipeline) in enumerate(pipelines):
+            rest = [nest for _, nest in pipelines[i + 1 :]]
             # The default pipeline is known to be right.
-            manager = PassManager(pipeline, verify_each=bool(extra), instruments=instruments)
+            manager = PassManager(pipeline, verify_each=bool(extra), instruments=instruments, rest=rest)
             manager.run(self.program.ctx, self.program.module)
             verify(self.program.module)
             if reached is not None:

@@ -1,83 +1,18 @@
-"""The default pipeline: what `npu-compile` runs, as one readable list.
-
-A phase ends at a level that can be printed, edited and run; `npu-compile --emit LEVEL` stops there, and
-`npu-opt --lower-to=LEVEL` runs the rest of the list on a file of any earlier level. Passes read the target from the
-module (`npu.target`), so they need no options here.
-"""
+"""The default pipeline, ready to run, from any level to any later one; its list of passes is `passes.phases`."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from npu_mlir.pass_infra.pipeline_parser import ROOT_ANCHOR, PassNest, parse_pipeline
+from npu_mlir.passes.phases import PIPELINE, Phase
 from npu_mlir.support.diagnostics import UserError, closest
 from npu_mlir.support.levels import LEVELS, level_of
 
 PRECISIONS = ("f32", "f16")
-
-
-@dataclass(frozen=True)
-class Phase:
-    """Passes that take a module from the level before to `level`."""
-
-    level: str
-    passes: tuple[str, ...]
-
-
-PIPELINE: tuple[Phase, ...] = (
-    Phase(
-        "graph",
-        (
-            "graph-infer-shapes",
-            "graph-fold-constants",
-            "canonicalize",
-            # Before precision and layout, so that weights are scaled in f32 and only once.
-            "graph-fold-batch-norm",
-            "cse",
-            # Casts of weights are folded when they are made, so precision comes after folding.
-            "graph-set-precision",
-            # Last: whatever it transposes has its final type then.
-            "graph-layout",
-        ),
-    ),
-    Phase(
-        "linalg",
-        (
-            "inline-calls",
-            "convert-graph-to-linalg",
-            # Files of other producers, which may say anything in linalg, go through this phase as well.
-            "linalg-generalize-named-ops",
-            "linalg-normalize",
-            "linalg-materialize-indices",
-            "linalg-split-contractions",
-            "linalg-fold-unit-reshapes",
-            "linalg-expand-math",
-            "linalg-fuse-elementwise",
-            "canonicalize",
-            "cse",
-        ),
-    ),
-    Phase(
-        "tile",
-        (
-            "tile-form-kernels",
-            "tile-init-accumulators",
-            # On whole kernels: what they have to do does not depend on how they are tiled.
-            "tile-annotate-bounds",
-            "tile-choose-schedule",
-            # No cse from here to bufferization: it would merge destinations.
-            "tile-apply-schedule",
-            "tile-split-compute",
-            "tile-fold-fixpipe",
-        ),
-    ),
-    Phase("tile-memref", ("tile-bufferize", "tile-double-buffer", "tile-plan-memory")),
-    Phase("isa", ("convert-tile-to-npu-isa", "npu-isa-insert-sync", "npu-isa-cleanup")),
-)
 
 
 def pipeline_text(start: str | None, end: str, options: dict[str, str] | None = None) -> str:

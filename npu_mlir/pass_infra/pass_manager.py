@@ -22,6 +22,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from npu_mlir.ir.printing import op_line
 from npu_mlir.ir.verification import check_dominance, verify
 from npu_mlir.pass_infra.pipeline_parser import PassNest
+from npu_mlir.passes.upcoming import followed_by
 from npu_mlir.support.debug_counter import PASS_EXECUTION, may
 from npu_mlir.support.diagnostics import Note, PassCrash, UserError
 from npu_mlir.support.locations import kept_by_patterns
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from xdsl.context import Context
 
     from npu_mlir.pass_infra.instruments.timing import Timing
+
+
+Element = PassNest | ModulePass
 
 
 class PassInstrument:
@@ -53,20 +57,25 @@ class PassManager:
     verify_each: bool = True
     instruments: Sequence[PassInstrument] = field(default_factory=tuple)
     timing: Timing | None = None
+    rest: Sequence[PassNest] = ()
+    """Pipelines that will run afterwards."""
 
     def run(self, ctx: Context, module: ModuleOp) -> None:
         """Run the pipeline on `module`, which is changed in place."""
-        self._run_nest(ctx, self.pipeline, module)
+        self._run_nest(ctx, self.pipeline, module, tuple(self.rest))
 
-    def _run_nest(self, ctx: Context, nest: PassNest, op: Operation) -> None:
-        for element in nest.elements:
+    def _run_nest(self, ctx: Context, nest: PassNest, op: Operation, behind: Sequence[Element]) -> None:
+        """Run a nest on `op`; `behind` are the elements that follow it."""
+        for i, element in enumerate(nest.elements):
+            following = (*nest.elements[i + 1 :], *behind)
             if not isinstance(element, PassNest):
-                self._run_pass(ctx, element, op)
+                with followed_by(_kernel_passes(following)):
+                    self._run_pass(ctx, element, op)
                 continue
             for child in [c for r in op.regions for b in r.blocks for c in b.ops]:
                 if child.name == element.anchor:
                     with self._timed(f"'{element.anchor}' Pipeline", element):
-                        self._run_nest(ctx, element, child)
+                        self._run_nest(ctx, element, child, following)
 
     def _run_pass(self, ctx: Context, pass_: ModulePass, op: Operation) -> None:
         if not may(PASS_EXECUTION):
@@ -100,6 +109,17 @@ class PassManager:
         if self.timing is None:
             return nullcontext()
         return self.timing.scope(name, None if element is None else id(element))
+
+
+def _kernel_passes(elements: Sequence[Element]) -> list[ModulePass]:
+    """The passes among these elements that work on modules or kernels."""
+    passes: list[ModulePass] = []
+    for element in elements:
+        if not isinstance(element, PassNest):
+            passes.append(element)
+        elif element.anchor in (ModuleOp.name, "tile.kernel"):
+            passes += _kernel_passes(element.elements)
+    return passes
 
 
 def _apply(ctx: Context, pass_: ModulePass, module: ModuleOp) -> None:

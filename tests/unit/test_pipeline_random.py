@@ -24,9 +24,9 @@ from npu_mlir.interpreters.framework import run_function
 from npu_mlir.ir.verification import verify
 from npu_mlir.passes import load_pass
 from npu_mlir.passes.linalg.generics import Builder, tensor_type
-from npu_mlir.passes.tile.choose_schedule import try_schedule
 from npu_mlir.passes.tile.kernel import exact_classes, read_kernel
 from npu_mlir.passes.tile.kernel_sizes import KernelSizes, levels_of
+from npu_mlir.passes.tile.trial import try_schedule
 from npu_mlir.pipeline import phases_between
 from npu_mlir.simulator import simulate
 from npu_mlir.targets.module_target import target_of

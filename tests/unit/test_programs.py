@@ -22,10 +22,10 @@ from npu_mlir.dialects.context import make_context
 from npu_mlir.ir.verification import verify
 from npu_mlir.passes.linalg.generics import Body, Builder, Map, tensor_type
 from npu_mlir.passes.tile.apply_schedule import apply_schedule
-from npu_mlir.passes.tile.choose_schedule import try_schedule
 from npu_mlir.passes.tile.form_kernels import FormKernels
 from npu_mlir.passes.tile.kernel import exact_classes, read_kernel
 from npu_mlir.passes.tile.kernel_sizes import KernelSizes, kernel_sizes, levels_of
+from npu_mlir.passes.tile.trial import try_schedule
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.targets.module_target import target_of
 from random_linalg import Program, make_program, multiply_add, slice_of

@@ -1,11 +1,16 @@
 // RUN: npu-opt %s --tile-choose-schedule --split-input-file | filecheck %s
 // RUN: npu-opt %s --split-input-file --tile-choose-schedule --tile-apply-schedule --tile-split-compute --tile-bufferize --tile-double-buffer --tile-plan-memory | filecheck %s --check-prefix=FITS
+// RUN: npu-opt %s --split-input-file --tile-choose-schedule --remarks-filter=tile-choose-schedule -o %t.mlir 2>&1 | filecheck %s --check-prefix=REMARKS
 
 // Tile sizes for the classes m, n, k, per level where they are cut; the order names what is tiled; slots per space.
 // CHECK-LABEL: tile.kernel @product(
 // CHECK-SAME:    schedule #tile.schedule<l1 = [{{[0-9]+, [0-9]+, [0-9]+}}]{{.*}}, order = [{{.*}}], slots = {l1 = 2, l0a = 2, l0b = 2, l0c = {{[12]}}, ub = {{[12]}}}>
 // FITS-LABEL: tile.kernel @product(
 // FITS-COUNT-6:  address = {{[0-9]+}}
+// The remark about the chosen schedule says how many cycles the formula expects; there is one for products only.
+// REMARKS:       remark: [Passed] schedule | Category:tile-choose-schedule | Function=product | EstimatedCycles={{[0-9]+}}, Remark=chosen, Schedule="#tile.schedule<l1 = {{.*}}>"
+// REMARKS-NOT:   Function=given
+// REMARKS:       Function=whole | Remark=chosen, Schedule="#tile.schedule<ub = [{{[1-8]}}, 24]
 #gm = #tile.space<gm>
 builtin.module attributes {npu.target = "toy"} {
 tile.kernel @product(%x: memref<8x100xf32, #gm>, %w: memref<100x50xf32, #gm>, %y: memref<8x50xf32, #gm>) {

@@ -1,0 +1,71 @@
+"""The default pipeline: what `npu-compile` runs, as one readable list.
+
+A phase ends at a level that can be printed, edited and run; `npu-compile --emit LEVEL` stops there, and
+`npu-opt --lower-to=LEVEL` runs the rest of the list on a file of any earlier level. Passes read the target from the
+module (`npu.target`), so they need no options here. The list stands below the passes, since choosing a schedule tries it
+with those that come after.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Passes that take a module from the level before to `level`."""
+
+    level: str
+    passes: tuple[str, ...]
+
+
+PIPELINE: tuple[Phase, ...] = (
+    Phase(
+        "graph",
+        (
+            "graph-infer-shapes",
+            "graph-fold-constants",
+            "canonicalize",
+            # Before precision and layout, so that weights are scaled in f32 and only once.
+            "graph-fold-batch-norm",
+            "cse",
+            # Casts of weights are folded when they are made, so precision comes after folding.
+            "graph-set-precision",
+            # Last: whatever it transposes has its final type then.
+            "graph-layout",
+        ),
+    ),
+    Phase(
+        "linalg",
+        (
+            "inline-calls",
+            "convert-graph-to-linalg",
+            # Files of other producers, which may say anything in linalg, go through this phase as well.
+            "linalg-generalize-named-ops",
+            "linalg-normalize",
+            "linalg-materialize-indices",
+            "linalg-split-contractions",
+            "linalg-fold-unit-reshapes",
+            "linalg-expand-math",
+            "linalg-fuse-elementwise",
+            "canonicalize",
+            "cse",
+        ),
+    ),
+    Phase(
+        "tile",
+        (
+            "tile-form-kernels",
+            "tile-init-accumulators",
+            # On whole kernels: what they have to do does not depend on how they are tiled.
+            "tile-annotate-bounds",
+            "tile-choose-schedule",
+            # No cse from here to bufferization: it would merge destinations.
+            "tile-apply-schedule",
+            "tile-split-compute",
+            "tile-fold-fixpipe",
+        ),
+    ),
+    Phase("tile-memref", ("tile-bufferize", "tile-double-buffer", "tile-plan-memory")),
+    Phase("isa", ("convert-tile-to-npu-isa", "npu-isa-insert-sync", "npu-isa-cleanup")),
+)

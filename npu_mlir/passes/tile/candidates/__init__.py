@@ -1,0 +1,30 @@
+"""The schedules that `tile-choose-schedule` considers for a kernel, the best first: all policy is here.
+
+A contraction takes the best tilings by the formula of `analysis.tiling`, a vector kernel the largest tiles, innermost
+dims whole, that leave a few of them to overlap; both then smaller and smaller ones, for as long as they don't fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from npu_mlir.passes.tile.candidates.candidate import Candidate
+from npu_mlir.passes.tile.candidates.contraction import contraction_candidates
+from npu_mlir.passes.tile.candidates.vector import vector_candidates
+from npu_mlir.passes.tile.kernel import Kernel
+from npu_mlir.targets.target import Target
+
+
+def candidates(kernel: Kernel, target: Target) -> Iterator[Candidate]:
+    """The candidates for a kernel, without those that equal the one before; none if no tile of its product fits."""
+    contractions = kernel.contractions
+    found = (
+        contraction_candidates(kernel, contractions[0], target)
+        if contractions
+        else vector_candidates(kernel, target)
+    )
+    return (next(equal) for _, equal in groupby(found, key=lambda candidate: candidate.schedule))
+
+
+__all__ = ["Candidate", "candidates"]

@@ -1,0 +1,67 @@
+"""Candidates for a kernel of the vector unit: smaller and smaller tiles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import cast
+
+from xdsl.dialects.linalg import ops as linalg
+
+from npu_mlir.analysis.dims import Kind, LoopNestOp
+from npu_mlir.analysis.vector_tiling import VectorLoops, shrink
+from npu_mlir.dialects import tile
+from npu_mlir.passes.tile.candidates.candidate import Candidate
+from npu_mlir.passes.tile.kernel import Kernel
+from npu_mlir.passes.tile.kernel_sizes import KernelSizes
+from npu_mlir.targets.target import Target
+
+MIN_TILES = 4
+"""Tiles that a vector kernel is cut into at least, so that loads, computation and stores overlap."""
+
+MIN_ELEMENTS = 2048
+"""Elements below which a tile is not cut for the sake of overlap."""
+
+
+def vector_candidates(kernel: Kernel, target: Target) -> Iterator[Candidate]:
+    """Schedules with smaller and smaller tiles, the smallest at last in one slot."""
+    extents = {c.id: c.extent for c in kernel.classes.classes}
+    nests = [_nest(kernel, compute) for compute in kernel.computes.values()]
+    order = _loop_order(kernel)
+    total = max(math.prod(extents[c] for c in nest.classes) for nest in nests)
+    budget = max(MIN_ELEMENTS, total // MIN_TILES)
+    while True:
+        sizes = shrink(nests, extents, budget, target.vector_bytes // 4)
+        tiles = tuple(sizes[c] for c in range(len(extents)))
+        looped = [c for c in order if sizes[c] < extents[c]]
+        for slots in (2,) if budget > 1 else (2, 1):
+            schedule = tile.ScheduleAttr.of({"ub": slots}, {"ub": tiles}, order=looped)
+            yield Candidate(schedule, KernelSizes(tiles, tiles, tiles))
+        if budget == 1:
+            return
+        budget = budget * 2 // 3
+
+
+def _nest(kernel: Kernel, compute: LoopNestOp) -> VectorLoops:
+    of = kernel.classes.of[compute.key]
+    kinds = [kernel.classes.classes[c].kind for c in of]
+    row = of[compute.result[-1]] if compute.result else None
+    return VectorLoops(
+        of,
+        tuple(c for c, kind in zip(of, kinds, strict=True) if kind is Kind.PAR),
+        tuple(c for c, kind in zip(of, kinds, strict=True) if kind is Kind.RED),
+        row if row is not None and kernel.classes.classes[row].kind is Kind.PAR else None,
+    )
+
+
+def _loop_order(kernel: Kernel) -> list[int]:
+    """The parallel classes, those that most operations share outermost, so that what depends on few stays; otherwise
+    in the order of the stored results' dims."""
+    order: dict[int, None] = {}
+    for store in kernel.stores:
+        compute = kernel.computes[cast("linalg.GenericOp", store.value.owner)]
+        order |= dict.fromkeys(kernel.classes.of[compute.key][d] for d in compute.result)
+    order |= dict.fromkeys(c.id for c in kernel.classes.classes)
+    shared = {c: sum(c in of for of in kernel.classes.of.values()) for c in order}
+    parallel = [c for c in order if kernel.classes.classes[c].kind is Kind.PAR]
+    return sorted(parallel, key=lambda c: -shared[c])

@@ -26,13 +26,14 @@ from npu_mlir.ir.parsing import parse_module
 from npu_mlir.ir.printing import PLAIN, PrintOptions, op_text
 from npu_mlir.ir.resources import dialect_resources, read_dialect_resources
 from npu_mlir.support.diagnostics import SourceLocation, UserError
-from npu_mlir.support.files import STDIN_NAME, read_text, write_atomically
+from npu_mlir.support.files import STDIN_NAME, is_stream, read_text, write_atomically, write_together
 
 if TYPE_CHECKING:
     import numpy as np
     from xdsl.context import Context
 
 _WEIGHTS = "npu.weights"
+_WEIGHTS_HASH = "npu.weights_hash"
 RESOURCES = re.compile(r"^\{-#.*?^#-\}\s*\Z", re.DOTALL | re.MULTILINE)
 _ENTRY = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*"0x([0-9A-Fa-f]*)"')
 
@@ -64,17 +65,24 @@ def parse_with_weights(ctx: Context, text: str, name: str, *, implicit_module: b
 
 
 def save_module(module: ModuleOp, path: str, options: PrintOptions = PLAIN) -> None:
-    """Write a module to `path` and its weights beside it; `-` is standard output."""
-    if path == "-":
+    """Write a module to `path` and its weights beside it, both or none; to a stream (`-`, a device) all in one text."""
+    if is_stream(path):
         write_atomically(path, module_text(module, options))
-        return
-    if _uses_weights(module):
-        from npu_mlir.ir.weights import save_weights
+    elif _uses_weights(module):
+        from npu_mlir.ir.weights import weights_data
 
-        save_weights(module, Path(path).with_suffix(".safetensors"))
+        weights = Path(path).with_suffix(".safetensors")
+        if str(weights) == path:
+            raise UserError(f"the weights of '{path}' would be the same file: give the module another suffix")
+        data, saved = weights_data(module, weights)
+        text = op_text(module, options) + _section(module, [], options)
+        # Who reads the text has to find its weights.
+        write_together({str(weights): data, path: text})
+        saved()
     else:
-        module.attributes.pop(_WEIGHTS, None)
-    write_atomically(path, op_text(module, options) + _section(module, [], options))
+        for name in (_WEIGHTS, _WEIGHTS_HASH):
+            module.attributes.pop(name, None)
+        write_atomically(path, op_text(module, options) + _section(module, [], options))
 
 
 def module_text(module: ModuleOp, options: PrintOptions = PLAIN) -> str:

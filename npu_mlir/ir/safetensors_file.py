@@ -38,11 +38,13 @@ _TYPES: dict[np.dtype[Any], str] = {
 _ALIGNMENT = 8
 
 
-def parts_of(arrays: Mapping[str, np.ndarray]) -> Iterator[bytes | memoryview]:
-    """The file with these entries, in parts: header, then one entry after the other."""
+def parts_of(
+    arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str] | None = None
+) -> Iterator[bytes | memoryview]:
+    """The file with these entries and metadata, in parts: header, then one entry after the other."""
     order = list(_TYPES.values())
     names = sorted(arrays, key=lambda name: (-order.index(_TYPES[arrays[name].dtype]), name))
-    header: dict[str, Any] = {}
+    header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     end = 0
     for name in names:
         array = arrays[name]

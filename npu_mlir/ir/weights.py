@@ -12,7 +12,8 @@ Does not handle: resources inside the `.mlir` file.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -22,10 +23,13 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from npu_mlir.dialects.graph.weight import WeightOp
 from npu_mlir.support.diagnostics import UserError, closest
-from npu_mlir.support.files import write_atomically
+from npu_mlir.support.files import Data, note_input, write_atomically
 
 WEIGHTS = "npu.weights"
 """The module attribute that names the weight file."""
+
+WEIGHTS_HASH = "npu.weights_hash"
+"""The module attribute with the hash of the weights, which stands in the metadata of their file as well."""
 
 
 class WeightStore:
@@ -34,6 +38,8 @@ class WeightStore:
     def __init__(self, directory: str | Path = "."):
         self.directory = Path(directory)
         self.path: Path | None = None
+        self.hash: str | None = None
+        """What the file's metadata have to say, None for a module that does not know."""
         self._new: dict[str, np.ndarray] = {}
         self._discarded: set[str] = set()
         self._read: dict[str, np.ndarray] = {}
@@ -82,7 +88,7 @@ class WeightStore:
     def copy(self) -> WeightStore:
         """A store with the same entries, to which new ones can be added."""
         copy = WeightStore(self.directory)
-        copy.path, copy._file = self.path, self._file
+        copy.path, copy.hash, copy._file = self.path, self.hash, self._file
         copy._new, copy._read = dict(self._new), dict(self._read)
         copy._discarded = set(self._discarded)
         return copy
@@ -95,7 +101,7 @@ class WeightStore:
         if self.path is None:
             raise UserError("the module names no weight file (attribute 'npu.weights')")
         if self._file is None:
-            self._file = _SafetensorsFile(self.directory / self.path)
+            self._file = _SafetensorsFile(self.directory / self.path, self.hash)
         return self._file
 
     def _from_file(self, name: str) -> np.ndarray:
@@ -107,16 +113,24 @@ class WeightStore:
 class _SafetensorsFile:
     """A memory-mapped weight file."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, expected: str | None):
         from safetensors import SafetensorError, safe_open
 
         self._path = path
+        note_input(path)
         try:
             handle: Any = safe_open(str(path), framework="numpy")
         except FileNotFoundError as error:
             raise UserError(f"weight file '{path}' does not exist") from error
         except (OSError, SafetensorError) as error:
             raise UserError(f"'{path}' is not a readable safetensors file: {error}") from error
+        found = (handle.metadata() or {}).get(WEIGHTS_HASH)
+        if expected is not None and found != expected:
+            raise UserError(
+                f"the weights in '{path}' are not those of the module: their hash is "
+                f"{found or 'missing'}, the module has {expected}",
+                notes=["the file is from another run, or of another model: make both again"],
+            )
         self._names: set[str] = set(handle.keys())
         self._get: Callable[[str], np.ndarray] = handle.get_tensor
 
@@ -139,6 +153,8 @@ def weights_of(module: ModuleOp) -> WeightStore:
         store = _stores[module] = WeightStore()
     attribute = module.attributes.get(WEIGHTS)
     store.path = Path(attribute.data) if isinstance(attribute, StringAttr) else None
+    attribute = module.attributes.get(WEIGHTS_HASH)
+    store.hash = attribute.data if isinstance(attribute, StringAttr) else None
     return store
 
 
@@ -165,13 +181,39 @@ def has_new_weights(module: ModuleOp) -> bool:
 
 def save_weights(module: ModuleOp, path: str | Path) -> None:
     """Write the entries in use to the safetensors file `path` and make the module name it."""
+    data, saved = weights_data(module, Path(path))
+    write_atomically(str(path), data)
+    saved()
+
+
+def weights_data(module: ModuleOp, path: Path) -> tuple[Data, Callable[[], None]]:
+    """The contents of a safetensors file with the entries in use, after making the module name it by `path`.
+
+    What is returned beside it is to be called when the file is there.
+    """
     from npu_mlir.ir.safetensors_file import parts_of
 
     store = weights_of(module)
     arrays = {name: store.get(name) for name in weight_names(module)}
-    write_atomically(str(path), parts_of(arrays))
-    module.attributes[WEIGHTS] = StringAttr(Path(path).name)
-    store.saved(Path(path), arrays)
+    digest = _hash(arrays)
+    module.attributes[WEIGHTS] = StringAttr(path.name)
+    module.attributes[WEIGHTS_HASH] = StringAttr(digest)
+    return parts_of(arrays, {WEIGHTS_HASH: digest}), lambda: store.saved(path, arrays)
+
+
+def forget_weights(module: ModuleOp) -> None:
+    """Make the module name no weight file."""
+    module.attributes.pop(WEIGHTS, None)
+    module.attributes.pop(WEIGHTS_HASH, None)
+
+
+def _hash(arrays: Mapping[str, np.ndarray]) -> str:
+    """64 bits of what the entries are called and hold, in hexadecimal."""
+    digest = hashlib.sha256()
+    for name, array in arrays.items():
+        digest.update(f"{name}\0{array.dtype}\0{array.shape}\0".encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()[:16]
 
 
 def check_weight(op: WeightOp, array: np.ndarray) -> None:

@@ -180,6 +180,21 @@ def resolve(loc: Operation | SourceLocation | None) -> SourceLocation | None:
     return loc if loc is None or isinstance(loc, SourceLocation) else location_of(loc)
 
 
+def printable(text: str) -> str:
+    r"""A text of others as a terminal may get it: control characters become escapes, all else stays.
+
+    >>> printable("a\x1b[31mb \u202e c")
+    'a\\x1b[31mb \\u202e c'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == " " else _escape(c) for c in text)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
 def render(error: UserError | Diagnostic) -> str:
     """The text of an error as tools print it, one line per part, without a final newline."""
     lines = _render_message(error.severity, error.message, error.loc)
@@ -191,14 +206,17 @@ def render(error: UserError | Diagnostic) -> str:
 
 def _render_message(kind: str, message: str, loc: Operation | SourceLocation | None) -> list[str]:
     place = resolve(loc)
+    # A message may have several lines, each of which may quote a name.
+    message = "\n".join(map(printable, message.split("\n")))
     if place is None:
         return [f"{kind}: {message}"]
-    lines = [f"{place}: {kind}: {message}"]
+    lines = [f"{printable(str(place))}: {kind}: {message}"]
     source = _sources.line(place)
     if source is not None:
         # Tabs are kept in the caret's indentation, so that it stands below its character.
         indent = "".join("\t" if c == "\t" else " " for c in source[: place.column - 1])
-        lines += [source, indent.ljust(place.column - 1) + "^"]
+        shown = "\t".join(map(printable, source.split("\t")))
+        lines += [shown, indent.ljust(place.column - 1) + "^"]
     return lines
 
 

@@ -33,6 +33,7 @@ from pathlib import Path
 from types import ModuleType
 
 from npu_mlir.support.diagnostics import SourceLocation, UserError, register_source
+from npu_mlir.support.files import note_input
 from npu_mlir.support.registry import add_names
 
 GROUP = "npu_mlir.plugins"
@@ -125,6 +126,7 @@ def load_plugin_file(path: str) -> Plugin:
 
 def _import_file(path: str) -> ModuleType:
     file = Path(path)
+    note_input(path)
     if not file.is_file():
         raise UserError(f"cannot read the plugin '{path}': no such file")
     name = f"npu_mlir_plugin_{file.stem}"

@@ -15,6 +15,7 @@ from typing import Any
 
 from npu_mlir.dialects.tile.cube import Cube
 from npu_mlir.support.diagnostics import UserError, closest
+from npu_mlir.support.files import note_input
 from npu_mlir.support.registry import table
 
 TARGETS = table("target", {file.stem: str(file) for file in Path(__file__).parent.glob("*.toml")})
@@ -135,6 +136,7 @@ def read_target(path: Path) -> Target:
     """Read a machine description; a mistake in it is a `UserError`."""
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
+    note_input(path)
     try:
         _flatten(tomllib.loads(path.read_text()), "", values, sources)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

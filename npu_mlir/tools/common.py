@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import gc
+import io
 import os
 import re
 import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn, TextIO, cast
 
 from npu_mlir import __version__
 from npu_mlir.support.diagnostics import UserError, closest, render
+from npu_mlir.support.files import protecting_inputs
 
+REPRODUCER = "--mlir-pass-pipeline-crash-reproducer"
 PLUGIN_OPTIONS = ("--load-pass-plugin", "--load-dialect-plugin")
 
 
@@ -48,6 +52,10 @@ class ArgumentParser(argparse.ArgumentParser):
             message = re.sub(pattern, replacement, message)
         raise UserError(message)
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # argparse would not tell if it can't be written.
+        (file or sys.stderr).write(message)
+
     def parse(self, argv: Sequence[str], further_options: Iterable[str] = ()) -> argparse.Namespace:
         """Parse `argv`; `further_options` are ones that the tool has handled before, for suggestions."""
         args, unknown = self.parse_known_args([self._with_value(argument) for argument in argv])
@@ -72,17 +80,24 @@ class ArgumentParser(argparse.ArgumentParser):
 def run_tool(body: Callable[[list[str]], int], argv: Sequence[str] | None) -> int:
     """Run a tool's `body` on its arguments: the exit status, after printing the error if there was one."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _prepare_streams()
     try:
-        with collector_off():
+        with collector_off(), protecting_inputs(), _flushed():
             return body(_take_plugins(arguments))
     except UserError as error:
         if "--debug" in arguments:
             raise
-        print(render(error), file=sys.stderr)
+        _complain(render(error))
         return 1
     except BrokenPipeError:
-        # The reader of our output is gone; keep Python from complaining when it closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of our output is gone, and knows.
+        _drop_output()
+        return 1
+    except OSError as error:
+        if error.filename is not None or error.errno not in _STREAM_ERRORS:
+            raise
+        _drop_output()
+        _complain(f"error: cannot write to standard output: {(error.strerror or str(error)).lower()}")
         return 1
     except KeyboardInterrupt:
         return 130
@@ -90,6 +105,69 @@ def run_tool(body: Callable[[list[str]], int], argv: Sequence[str] | None) -> in
         if argv is None:
             # The process ends, which is one more occasion to search what is built.
             gc.freeze()
+
+
+_STREAM_ERRORS = (errno.ENOSPC, errno.EBADF, errno.EIO, errno.EFBIG, errno.EDQUOT)
+"""What writing to a stream may fail with; errors of files name them."""
+
+
+class _ClosedStream(io.RawIOBase):
+    """Standard output when there is none: nothing can be written, which is said once."""
+
+    said = False
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        if not self.said:
+            self.said = True
+            raise OSError(errno.EBADF, "it is closed")
+        return len(data)
+
+
+def _prepare_streams() -> None:
+    """Make streams of those that were closed when Python started (None), and let them take any text."""
+    if cast("object", sys.stdout) is None:
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(_ClosedStream()), "utf-8")
+    if cast("object", sys.stderr) is None:
+        sys.stderr = open(os.devnull, "w")
+    for stream in (sys.stdout, sys.stderr):
+        # A name that the terminal's encoding lacks is no reason to fail.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _flushed() -> Generator[None]:
+    """What was printed within has been written at the end, also when the parser of options ends the process."""
+    try:
+        yield
+    except SystemExit:
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
+
+
+def _complain(text: str) -> None:
+    """Print an error, if anybody can be told."""
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        _drop(sys.stderr)
+
+
+def _drop_output() -> None:
+    """Keep Python from complaining about what it can't write when it ends."""
+    _drop(sys.stdout)
+
+
+def _drop(stream: TextIO) -> None:
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except (OSError, ValueError):
+        if stream is sys.stdout:
+            sys.stdout = open(os.devnull, "w")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from npu_mlir.tools.common import ArgumentParser, run_tool
+from npu_mlir.tools.common import REPRODUCER, ArgumentParser, run_tool
 from npu_mlir.tools.model_options import add_model_options, compile_model, read_model
 from npu_mlir.tools.pass_flags import parse_with_pass_flags
 from npu_mlir.tools.remark_options import add_remark_options, remarks_shown
@@ -47,10 +47,10 @@ def _make_parser() -> ArgumentParser:
 def _run(argv: list[str]) -> int:
     flags, args = parse_with_pass_flags(_make_parser, argv)
 
-    from npu_mlir.support.files import check_writable
+    from npu_mlir.support.files import check_outputs
 
-    for path in (args.output, args.mlir_pass_pipeline_crash_reproducer):
-        check_writable(path or "-")
+    reproducer = args.mlir_pass_pipeline_crash_reproducer
+    check_outputs({"-o": args.output, REPRODUCER: reproducer}, [args.model])
 
     from npu_mlir.ir.module_io import save_module
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from npu_mlir.support.debug_counter import describe, limited, parse_counters
 from npu_mlir.support.diagnostics import SourceLocation, UserError, handling, register_source, render, warn
-from npu_mlir.tools.common import run_tool
+from npu_mlir.tools.common import REPRODUCER, run_tool
 from npu_mlir.tools.npu_opt_options import (
     OptParser,
     check_options,
@@ -54,10 +54,14 @@ def _run(argv: list[str]) -> int:
     pipeline = _make_pipeline(args, pass_flags)
     job = _Job(args, pipeline, _make_timing(args), parse_counters(args.mlir_debug_counter))
 
-    from npu_mlir.support.files import check_writable, read_text
+    from npu_mlir.support.files import check_outputs, read_text
 
-    for path in (args.output, args.mlir_pass_pipeline_crash_reproducer, args.mlir_generate_reproducer):
-        check_writable(path or "-")
+    outputs = {
+        "-o": args.output,
+        REPRODUCER: args.mlir_pass_pipeline_crash_reproducer,
+        "--mlir-generate-reproducer": args.mlir_generate_reproducer,
+    }
+    check_outputs(outputs, [args.file, args.irdl_file])
     text, name = read_text(args.file)
     try:
         with remarks_shown(args):

@@ -33,12 +33,12 @@ def _run(argv: list[str]) -> int:
         raise UserError("give either --test, or --pass-pipeline or --lower-to")
 
     from npu_mlir.dialects.context import make_context
-    from npu_mlir.support.files import check_writable
+    from npu_mlir.support.files import check_outputs
     from npu_mlir.ir.module_io import load_module, save_module
     from npu_mlir.validation.reducer import reduce_module
     from npu_mlir.ir.verification import verify
 
-    check_writable(args.output)
+    check_outputs({"-o": args.output}, [args.file])
     ctx = make_context()
     ctx.allow_unregistered = args.allow_unregistered_dialect
     module = load_module(ctx, args.file)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npu_mlir.frontends import check_reference, is_module_file, reference_for
-from npu_mlir.support.diagnostics import UserError, closest
+from npu_mlir.support.diagnostics import UserError, closest, printable
 from npu_mlir.tools.common import ArgumentParser, keep_what_is_built, run_tool
 from npu_mlir.tools.model_options import add_model_options, compile_model, name_and_value, read_model
 from npu_mlir.tools.pass_flags import PassFlags, parse_with_pass_flags
@@ -85,29 +85,33 @@ def _run(argv: list[str]) -> int:
         from npu_mlir.report.views.html import write_html
 
         write_html(args.file, program.module, report, simulation, levels, args.html)
-    if args.output_dir:
-        _write_outputs(outputs, Path(args.output_dir))
+    arrays = list(outputs.items()) if args.output_dir else []
+    if inside is not None:
+        arrays += _dumped(args, inside)
+    if args.output_dir or args.dump_tensor:
+        _write_arrays(arrays, Path(args.output_dir or "."))
     agrees = all(comparison.agrees for comparison in comparisons)
-    if inside is not None and inputs is not None:
-        agrees &= _inside(args, inside, program, inputs)
+    if inside is not None and inputs is not None and args.compare_all:
+        agrees &= _compare_inside(args, inside, program, inputs)
     return 0 if agrees else 1
 
 
-def _inside(
+def _dumped(args: argparse.Namespace, inside: Intermediates) -> list[tuple[str, np.ndarray]]:
+    """The values within the model that are asked for, by name."""
+    dumped: list[tuple[str, np.ndarray]] = []
+    for node in args.dump_tensor:
+        found = inside.of(node)
+        for i, result in enumerate(found):
+            dumped.append((node if len(found) == 1 else f"{node}.{i}", result.value))
+        nodes = " + ".join(map(printable, found[0].nodes))
+        print(f"{printable(node)}: what {printable(found[0].kernel)} leaves, which computes {nodes}")
+    return dumped
+
+
+def _compare_inside(
     args: argparse.Namespace, inside: Intermediates, program: Program, inputs: dict[str, np.ndarray]
 ) -> bool:
-    """Write and compare values within the model; whether all of them agree."""
-    if args.dump_tensor:
-        dumped = {}
-        for node in args.dump_tensor:
-            found = inside.of(node)
-            for i, result in enumerate(found):
-                dumped[node if len(found) == 1 else f"{node}.{i}"] = result.value
-            print(f"{node}: what {found[0].kernel} leaves, which computes {' + '.join(found[0].nodes)}")
-        _write_outputs(dumped, Path(args.output_dir or "."))
-    if not args.compare_all:
-        return True
-
+    """Compare values within the model; whether all of them agree."""
     from npu_mlir.validation.intermediates import compare_all
     from npu_mlir.report.views.tables import print_checks
 
@@ -227,20 +231,16 @@ def _check_comparison(args: argparse.Namespace) -> None:
 
 
 def _check_paths(args: argparse.Namespace) -> None:
-    """Files to write: each can be written, and none is meant for two things."""
-    from npu_mlir.support.files import check_writable
+    """Files to write: each can be written, none is read, and none is meant for two things."""
+    from npu_mlir.support.files import check_outputs
 
-    taken: dict[str, str] = {}
-    for name in ("report", "trace", "html", "mlir_pass_pipeline_crash_reproducer"):
-        path, option = getattr(args, name), f"--{name.replace('_', '-')}"
-        if path is None:
-            continue
+    names = ("report", "trace", "html", "mlir_pass_pipeline_crash_reproducer")
+    outputs = {f"--{name.replace('_', '-')}": getattr(args, name) for name in names}
+    for option, path in outputs.items():
         if path == "-":
             raise UserError(f"{option}: standard output is for the tables, name a file")
-        check_writable(path)
-        other = taken.setdefault(os.path.realpath(path), option)
-        if other != option:
-            raise UserError(f"{other} and {option} would write the same file '{path}'")
+    read = [text.partition("=")[2] or text for text in args.input]
+    check_outputs(outputs, [args.file, args.reference, *read])
 
 
 def _check_timing_only(args: argparse.Namespace) -> None:
@@ -342,15 +342,18 @@ def _tolerance(args: argparse.Namespace, program: Program) -> Tolerance:
     )
 
 
-def _write_outputs(outputs: dict[str, np.ndarray], directory: Path) -> None:
-    from npu_mlir.support.arrays import write_npy
+def _write_arrays(arrays: Sequence[tuple[str, np.ndarray]], directory: Path) -> None:
+    """Write outputs and values within the model, each to a file of its own, which is named if its name is another."""
+    from npu_mlir.support.arrays import file_names, write_npy
 
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"cannot make the directory '{directory}': {error.strerror}") from error
-    for name, value in outputs.items():
-        write_npy(directory / f"{name.replace('/', '_')}.npy", value)
+    for (name, value), stem in zip(arrays, file_names([name for name, _ in arrays]), strict=True):
+        if stem != name.replace("/", "_"):
+            print(f"{printable(name)} is in {stem}.npy")
+        write_npy(directory / f"{stem}.npy", value)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
+from onnx import external_data_helper
 
 from npu_mlir.frontends.onnx.large_weights import read_weight, without_large_weights
 from npu_mlir.support.diagnostics import UserError
-from npu_mlir.support.files import read_bytes
+from npu_mlir.support.files import note_input, read_bytes
 
 OLDEST_OPSET = 7
 IR_VERSION_TAG = b"\x08"
@@ -24,6 +25,7 @@ def load_apart(source: str | Path | onnx.ModelProto) -> tuple[onnx.ModelProto, d
     if isinstance(source, onnx.ModelProto):
         return load_model(source), {}
     path = Path(source)
+    note_input(path)
     try:
         with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
             contents, places = without_large_weights(data)
@@ -65,6 +67,9 @@ def _read(path: Path) -> onnx.ModelProto:
 
 
 def _load_external(model: onnx.ModelProto, path: Path) -> None:
+    for tensor in model.graph.initializer:
+        if external_data_helper.uses_external_data(tensor):
+            note_input(path.parent / external_data_helper.ExternalDataInfo(tensor).location)
     try:
         onnx.load_external_data_for_model(model, str(path.parent))
     except (OSError, ValueError, onnx.checker.ValidationError) as error:

@@ -37,7 +37,7 @@ class ToUpstream(ModulePass):
             inner.location = origin(inner)
             for name in [name for name in inner.attributes if name.startswith("npu.")]:
                 # The module forgets its weight file at the end: the entries are still read from it.
-                if inner is not op or name != "npu.weights":
+                if inner is not op or name not in ("npu.weights", "npu.weights_hash"):
                     del inner.attributes[name]
             if isinstance(inner, WeightOp):
                 _replace(inner)
@@ -61,9 +61,9 @@ def _replace(op: WeightOp) -> None:
 def _load_weights(module: ModuleOp) -> None:
     """Take the resources into memory, and forget the file."""
     from npu_mlir.ir.resources import resources_of
-    from npu_mlir.ir.weights import weights_of
+    from npu_mlir.ir.weights import forget_weights, weights_of
 
     store = weights_of(module)
     for name in resources_of(module):
         store.set(name, store.get(name))
-    module.attributes.pop("npu.weights", None)
+    forget_weights(module)

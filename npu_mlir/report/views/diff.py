@@ -41,13 +41,60 @@ def read_report(path: str) -> dict[str, Any]:
         report = json.loads(text)
     except json.JSONDecodeError as error:
         raise UserError(f"'{name}' is not JSON: line {error.lineno}: {error.msg}") from error
+    except (RecursionError, ValueError) as error:
+        raise UserError(f"'{name}' is not JSON that can be read: {error}") from error
     schema = report.get("schema") if isinstance(report, dict) else None
     if schema != SCHEMA:
         found = f"its schema is '{schema}'" if schema else "it names no schema"
         raise UserError(f"'{name}' is not a report that can be compared: {found}, expected '{SCHEMA}'")
-    if report["cycles"] is None:
+    if report.get("cycles", 0) is None:
         raise UserError(f"'{name}' has no cycles: the module was not at the level isa")
+    _check(report, _REPORT, name, "")
+    kernels = {kernel["name"]: kernel for kernel in report["kernels"]}
+    for i, launch in enumerate(report["launches"]):
+        if launch["kernel"] not in kernels:
+            raise _damaged(name, f"launches[{i}].kernel", f"'{launch['kernel']}' is not among the kernels")
     return report
+
+
+_REPORT: dict[str, Any] = {
+    "cycles": int,
+    "target": str,
+    "precision": str,
+    "kernels": [{"name": str, "attribution": (None, {"critical": {str: int}})}],
+    "launches": [{"kernel": str, "graph_ops": str, "cycles": int}],
+}
+"""What of a report is compared: the type of each entry; `[x]` is a list of x, `(None, x)` is x or nothing."""
+
+
+def _check(value: Any, expected: Any, name: str, where: str) -> None:
+    """A `UserError` that says where, unless a value is as expected."""
+    if isinstance(expected, tuple):
+        if value is not None:
+            _check(value, expected[1], name, where)
+    elif isinstance(expected, type):
+        if not isinstance(value, expected) or isinstance(value, bool):
+            raise _damaged(name, where, f"expected {_KINDS[expected]}, got {json.dumps(value)[:40]}")
+    elif not isinstance(value, type(expected)):
+        raise _damaged(name, where, f"expected {_KINDS[type(expected)]}, got {json.dumps(value)[:40]}")
+    elif isinstance(expected, list):
+        for i, entry in enumerate(value):
+            _check(entry, expected[0], name, f"{where}[{i}]")
+    elif str in expected:
+        for key, entry in value.items():
+            _check(entry, expected[str], name, f"{where}.{key}")
+    else:
+        for key, inner in expected.items():
+            if key not in value:
+                raise _damaged(name, f"{where}.{key}".lstrip("."), "it is missing")
+            _check(value[key], inner, name, f"{where}.{key}".lstrip("."))
+
+
+_KINDS: dict[type, str] = {int: "an integer", str: "a string", list: "a list", dict: "an object"}
+
+
+def _damaged(name: str, where: str, what: str) -> UserError:
+    return UserError(f"'{name}' is a damaged report: {where}: {what}")
 
 
 def changes(before: dict[str, Any], after: dict[str, Any]) -> list[Change]:

@@ -29,6 +29,7 @@ from xdsl.traits import IsTerminator, SymbolOpInterface
 
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.graph import GraphOp
+from npu_mlir.ir.weights import forget_weights
 from npu_mlir.passes.dce import erase_dead_ops
 
 Replacement = Callable[[SSAValue, Operation], SSAValue | None]
@@ -63,7 +64,7 @@ def clean(module: ModuleOp) -> None:
             if isinstance(op, tile.KernelOp) and op.sym_name.data not in launched:
                 module.body.block.erase_op(op)
     if not any(op.name == "graph.weight" for op in module.walk()):
-        module.attributes.pop("npu.weights", None)
+        forget_weights(module)
 
 
 def _drop_unused_arguments(function: FuncOp) -> None:

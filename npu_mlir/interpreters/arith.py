@@ -278,7 +278,7 @@ def select(op: Any) -> Function:
     return run
 
 
-@elementwise("arith.extf", "arith.truncf", "arith.fptosi", "arith.fptoui", "arith.sitofp", "arith.index_cast")
+@elementwise("arith.extf", "arith.truncf", "arith.fptosi", "arith.sitofp", "arith.index_cast")
 def cast(op: Any) -> Function:
     dtype = numpy_dtype(op.results[0].type)
     if numpy_dtype(op.operands[0].type) == np.bool_:
@@ -286,6 +286,14 @@ def cast(op: Any) -> Function:
     if dtype == np.bool_:
         return lambda value: convert(value, np.dtype(np.int64)) & 1 != 0
     return lambda value: convert(value, dtype)
+
+
+@elementwise("arith.fptoui")
+def fptoui(op: Any) -> Function:
+    dtype = numpy_dtype(op.results[0].type)
+    if dtype == np.bool_:
+        return cast(op)
+    return lambda value: np.asarray(value).astype(f"u{dtype.itemsize}").astype(dtype)[()]
 
 
 @elementwise("arith.extsi")

@@ -390,3 +390,63 @@ def test_the_operand_that_spans_a_reduced_dim_stays():
     nodes = [node("ReduceMean", "x a", "m"), node("Expand", "m s", "e"), node("MatMul", "e w", "y")]
     model = make(nodes, {"x": x}, a=np.array([0, 1]), s=np.array([4, 5]), w=w)
     check(model, {"x": x}, levels=("linalg", "tile", "isa"))
+
+
+UNSIGNED = [np.uint8, np.uint16, np.uint32, np.uint64]
+
+
+@pytest.mark.parametrize("dtype", UNSIGNED)
+def test_arithmetic_without_a_sign(dtype: Any):
+    """Values above the largest signed one: orders, quotients, shifts into floats."""
+    top = np.iinfo(dtype).max
+    inputs = {
+        "a": np.array([0, 1, 5, top, top - 1, top // 2, top // 2 + 1, 200], dtype),
+        "b": np.array([1, 2, 5, 1, top, top // 2 + 1, top // 2, 7], dtype),
+    }
+    a, b = inputs["a"], inputs["b"]
+    results: dict[str, np.ndarray] = {
+        "Add": a + b,
+        "Sub": a - b,
+        "Mul": a * b,
+        "Div": a // b,
+        "Less": a < b,
+        "GreaterOrEqual": a >= b,
+        "Equal": a == b,
+        "Max": np.maximum(a, b),
+        "Min": np.minimum(a, b),
+    }
+    for operator, expected in results.items():
+        check(make([node(operator, "a b", "y")], inputs), inputs, expected)
+    mine = {"a": a}
+    clip = make([node("Clip", "a l h", "y")], mine, l=dtype(3), h=dtype(top - 2))
+    check(clip, mine, np.clip(a, dtype(3), dtype(top - 2)))
+    constant = make([node("Max", "a c", "y")], mine, c=np.full(8, top - 1, dtype))
+    check(constant, mine, np.maximum(a, dtype(top - 1)))
+    for operator, expected in (("ReduceMax", a.max()), ("ReduceMin", a[1:].min())):
+        values = {"a": a if operator == "ReduceMax" else a[1:]}
+        model = make([node(operator, "a x", "y", keepdims=0)], values, x=np.array([0]))
+        check(model, values, np.asarray(expected))
+
+
+@pytest.mark.parametrize("source", [np.uint8, np.uint16, np.uint32, np.int8, np.int32, np.float32, np.bool_])
+@pytest.mark.parametrize("target", [np.uint8, np.uint16, np.uint32, np.int8, np.int64, np.float32, np.bool_])
+def test_casts_without_a_sign(source: Any, target: Any):
+    values = np.array([0, 1, 3, 100, 127], np.float64)
+    if np.dtype(source).kind in "iu" and np.dtype(target).kind in "iuf":
+        values = np.append(values, [np.iinfo(source).max, np.iinfo(source).max - 3])
+    x = values.astype(source)
+    to = helper.np_dtype_to_tensor_dtype(np.dtype(target))
+    check(make([node("Cast", "x", "y", to=to)], {"x": x}), {"x": x}, x.astype(target))
+
+
+def test_an_image_of_bytes():
+    x = np.random.default_rng(0).integers(0, 256, (1, 3, 8, 8)).astype(np.uint8)
+    nodes = [
+        node("MaxPool", "x", "p", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
+        node("Cast", "p", "f", to=onnx.TensorProto.FLOAT),
+        node("Mul", "f s", "y"),
+    ]
+    model = make(nodes, {"x": x}, s=np.float32(1 / 255))
+    check(model, {"x": x})
+    weights = make([node("Add", "x w", "y")], {"x": x}, w=x[:, ::-1].copy())
+    check(weights, {"x": x}, x + x[:, ::-1])

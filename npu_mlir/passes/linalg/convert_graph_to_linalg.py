@@ -14,15 +14,17 @@
 Every compute op becomes `linalg.generic` with linear maps; its init is a `tensor.empty`, in reductions a
 `linalg.fill` of its own. Operands broadcast by projected maps, from which unit dims are dropped by
 `tensor.collapse_shape`; reductions don't keep unit dims, a `tensor.expand_shape` adds them. Constants with one value
-move into bodies. Contractions and sums of 16-bit floats accumulate in f32. `graph.weight` stays.
+move into bodies. Contractions and sums of 16-bit floats accumulate in f32. `graph.weight` stays. Integers without
+a sign become signless ones (see `signless.py`).
 
-Does not handle: ops without a lowering (a `UserError` lists all of them), dynamic shapes, unsigned integers.
+Does not handle: ops without a lowering (a `UserError` lists all of them), dynamic shapes.
 """
 
 from __future__ import annotations
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -32,6 +34,7 @@ from npu_mlir.support.locations import located
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.generics import LOCATION, Builder
 from npu_mlir.passes.linalg.graph_lowering import LOWERINGS
+from npu_mlir.passes.linalg.signless import make_signless
 
 
 class ConvertGraphToLinalg(ModulePass):
@@ -44,6 +47,9 @@ class ConvertGraphToLinalg(ModulePass):
         _check(graph_ops)
         for graph_op in graph_ops:
             _lower(graph_op)
+        for function in op.ops:
+            if isinstance(function, FuncOp) and len(function.body.blocks) == 1:
+                make_signless(function)
         erase_dead_ops(op)
 
 

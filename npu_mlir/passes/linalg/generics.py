@@ -29,6 +29,7 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
+from npu_mlir.passes.linalg.signless import is_unsigned, signless
 from npu_mlir.support.locations import node_of
 
 Shape = tuple[int, ...]
@@ -70,8 +71,14 @@ _INTEGER_OPS: dict[str, type[Operation]] = {
     "or": arith.OrIOp,
     "xor": arith.XOrIOp,
 }
+_UNSIGNED_OPS: dict[str, type[Operation]] = {
+    "div": arith.DivUIOp,
+    "max": arith.MaxUIOp,
+    "min": arith.MinUIOp,
+}
 _OVERFLOWING = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
 _CMPF = {"eq": 1, "ne": 13, "lt": 4, "le": 5, "gt": 2, "ge": 3}
+_CMPI_UNSIGNED = {"eq": 0, "ne": 1, "lt": 6, "le": 7, "gt": 8, "ge": 9}
 _CMPI = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
 
 
@@ -169,6 +176,9 @@ class Body:
             return value
         if type_ == i1:
             return self.compare("ne", value, 0)
+        if signless(value.type) == signless(type_):
+            # They differ by the sign alone, which the operations have in the end.
+            return value
         return self.append(cast_op(value, type_))
 
     def index(self, dim: int) -> SSAValue:
@@ -187,7 +197,7 @@ def scalar_op(name: str, operands: Sequence[SSAValue]) -> Operation:
     if isinstance(type_, AnyFloat):
         op_class = _FLOAT_OPS[name]
         return op_class.create(operands=operands, result_types=[type_], properties={"fastmath": _NO_FLAGS})
-    op_class = _INTEGER_OPS[name]
+    op_class = _UNSIGNED_OPS.get(name, _INTEGER_OPS[name]) if is_unsigned(type_) else _INTEGER_OPS[name]
     properties: dict[str, Attribute] = {"overflowFlags": _MAY_OVERFLOW} if op_class in _OVERFLOWING else {}
     return op_class.create(operands=operands, result_types=[type_], properties=properties)
 
@@ -200,7 +210,8 @@ def compare_op(predicate: str, lhs: SSAValue, rhs: SSAValue) -> Operation:
             "fastmath": _NO_FLAGS,
         }
         return arith.CmpfOp.create(operands=[lhs, rhs], result_types=[i1], properties=properties)
-    properties = {"predicate": IntegerAttr(_CMPI[predicate], i64)}
+    predicates = _CMPI_UNSIGNED if is_unsigned(lhs.type) else _CMPI
+    properties = {"predicate": IntegerAttr(predicates[predicate], i64)}
     return arith.CmpiOp.create(operands=[lhs, rhs], result_types=[i1], properties=properties)
 
 
@@ -211,11 +222,11 @@ def cast_op(value: SSAValue, type_: Attribute) -> Operation:
     if source_float and target_float:
         op_class = arith.ExtFOp if wider else arith.TruncFOp
     elif source_float:
-        op_class = arith.FPToSIOp
+        op_class = arith.FPToUIOp if is_unsigned(type_) else arith.FPToSIOp
     elif target_float:
-        op_class = arith.UIToFPOp if value.type == i1 else arith.SIToFPOp
+        op_class = arith.UIToFPOp if value.type == i1 or is_unsigned(value.type) else arith.SIToFPOp
     elif wider:
-        op_class = arith.ExtUIOp if value.type == i1 else arith.ExtSIOp
+        op_class = arith.ExtUIOp if value.type == i1 or is_unsigned(value.type) else arith.ExtSIOp
     else:
         op_class = arith.TruncIOp
     return op_class.create(operands=[value], result_types=[type_])

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import AnyFloat, IntegerType, ModuleOp, Signedness
+from xdsl.dialects.builtin import AnyFloat, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from npu_mlir.ir.constants import constant_of
@@ -15,6 +15,7 @@ from npu_mlir.ir.weights import weights_of
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import graph
 from npu_mlir.passes.linalg.generics import Body, Builder, element_of, shape_of
+from npu_mlir.passes.linalg.signless import is_unsigned
 from npu_mlir.passes.linalg.graph_lowering.registry import elementwise, lowering, scalar_of
 
 Build = Callable[..., SSAValue]
@@ -45,7 +46,6 @@ for _class, _name in {
     graph.DivOp: "div",
     graph.MaximumOp: "max",
     graph.MinimumOp: "min",
-    graph.AbsOp: "abs",
     graph.ExpOp: "exp",
     graph.LogOp: "log",
     graph.SqrtOp: "sqrt",
@@ -78,6 +78,11 @@ def _not(body: Body, value: SSAValue) -> SSAValue:
 @_simple(graph.NegOp)
 def _neg(body: Body, value: SSAValue) -> SSAValue:
     return body.apply("neg", value) if isinstance(value.type, AnyFloat) else body.apply("sub", 0, value)
+
+
+@_simple(graph.AbsOp)
+def _abs(body: Body, value: SSAValue) -> SSAValue:
+    return value if is_unsigned(value.type) else body.apply("abs", value)
 
 
 @_simple(graph.ReluOp)
@@ -214,9 +219,6 @@ _POWERS: dict[float | None, Build] = {
 
 @lowering(graph.CastOp)
 def cast(b: Builder, op: graph.CastOp) -> SSAValue:
-    for type_ in (element_of(op.input), element_of(op.result)):
-        if isinstance(type_, IntegerType) and type_.signedness.data == Signedness.UNSIGNED:
-            raise UserError(f"graph.cast of {type_} has no lowering to linalg", loc=op)
     if element_of(op.input) == element_of(op.result):
         return op.input
     return _unary(b, op, lambda body, x: x)

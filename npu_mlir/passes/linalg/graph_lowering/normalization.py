@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import graph
-from npu_mlir.passes.linalg.generics import Body, Builder, Map, bit_width, element_of, shape_of
+from npu_mlir.passes.linalg.generics import Body, Builder, Map, element_of, shape_of
 from npu_mlir.passes.linalg.graph_lowering.registry import (
     add_into,
     elementwise,
@@ -17,7 +17,7 @@ from npu_mlir.passes.linalg.graph_lowering.registry import (
     sum_over,
     widened,
 )
-from npu_mlir.passes.linalg.graph_lowering.window import lowest, max_into, mean_over
+from npu_mlir.passes.linalg.graph_lowering.window import highest, lowest, max_into, mean_over
 
 
 @lowering(graph.ReduceOp)
@@ -50,8 +50,7 @@ def _start(kind: graph.ReduceKind, element: Attribute) -> tuple[float, str]:
         case graph.ReduceKind.MAX:
             return lowest(element), "max"
         case graph.ReduceKind.MIN:
-            highest = float("inf") if isinstance(element, AnyFloat) else (1 << (bit_width(element) - 1)) - 1
-            return highest, "min"
+            return highest(element), "min"
         case graph.ReduceKind.PROD:
             return 1, "mul"
         case _:

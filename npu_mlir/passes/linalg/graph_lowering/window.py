@@ -13,6 +13,7 @@ from npu_mlir.dialects import graph
 from npu_mlir.support.dtypes import numpy_dtype
 from npu_mlir.passes.linalg.generics import Body, Builder, Map, bit_width, element_of, shape_of
 from npu_mlir.passes.linalg.graph_lowering.convolution import pad_spatial, window_read
+from npu_mlir.passes.linalg.signless import is_unsigned
 from npu_mlir.passes.linalg.graph_lowering.registry import (
     add_into,
     elementwise,
@@ -24,7 +25,16 @@ from npu_mlir.passes.linalg.graph_lowering.registry import (
 
 def lowest(type_: Attribute) -> float:
     """What never wins a maximum."""
-    return float("-inf") if isinstance(type_, AnyFloat) else -(1 << (bit_width(type_) - 1))
+    if isinstance(type_, AnyFloat):
+        return float("-inf")
+    return 0 if is_unsigned(type_) else -(1 << (bit_width(type_) - 1))
+
+
+def highest(type_: Attribute) -> float:
+    """What never wins a minimum."""
+    if isinstance(type_, AnyFloat):
+        return float("inf")
+    return (1 << (bit_width(type_) - (not is_unsigned(type_)))) - 1
 
 
 def max_into(body: Body, value: SSAValue, accumulator: SSAValue) -> SSAValue:

@@ -1,0 +1,99 @@
+"""Integers without a sign as signless ones, with the sign in the operations, for `convert-graph-to-linalg`.
+
+    func.func @main(%x: tensor<4xui8>) -> tensor<4xui8> {         // bodies have arith.maxui, arith.uitofp, ... already
+      %0 = linalg.generic ... ins(%x : tensor<4xui8>) ...
+  becomes
+    func.func @main(%x: tensor<4xui8>) -> tensor<4xui8> {
+      %1 = builtin.unrealized_conversion_cast %x : tensor<4xui8> to tensor<4xi8>
+      %0 = linalg.generic ... ins(%1 : tensor<4xi8>) ...
+
+The signature and weights keep their types; the casts are the same bytes, which the host hands on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    IntegerAttr,
+    IntegerType,
+    Signedness,
+    TensorType,
+    UnrealizedConversionCastOp,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import Rewriter
+
+from npu_mlir.dialects.graph import WeightOp
+from npu_mlir.ir.constants import dense, dense_array
+from npu_mlir.support.dtypes import numpy_dtype
+
+
+def is_unsigned(type_: Attribute) -> bool:
+    """Whether a type, or that of the elements, is an integer type without a sign."""
+    element = type_.element_type if isinstance(type_, TensorType) else type_
+    return isinstance(element, IntegerType) and element.signedness.data == Signedness.UNSIGNED
+
+
+def signless(type_: Attribute) -> Attribute:
+    """The signless type of the same width; other types as they are."""
+    if not is_unsigned(type_):
+        return type_
+    if isinstance(type_, TensorType):
+        return TensorType(signless(type_.element_type), type_.get_shape())
+    assert isinstance(type_, IntegerType)
+    return IntegerType(type_.width.data)
+
+
+def make_signless(function: FuncOp) -> None:
+    """Change all types inside a function of one block."""
+    block = function.body.block
+    inside = [op for op in block.walk()]
+    if not any(is_unsigned(value.type) for value in (*block.args, *(r for op in inside for r in op.results))):
+        return
+    for op in inside:
+        if not isinstance(op, WeightOp):
+            _change(op)
+    first, last = block.first_op, block.last_op
+    assert first is not None and last is not None
+    for arg in block.args:
+        _cast_uses(arg, lambda cast: block.insert_op_before(cast, first))
+    for op in inside:
+        if isinstance(op, WeightOp):
+            _cast_uses(op.results[0], lambda cast, op=op: block.insert_op_after(cast, op))
+    for at, type_ in enumerate(function.function_type.outputs.data):
+        if is_unsigned(type_):
+            cast = UnrealizedConversionCastOp.get([last.operands[at]], [type_])
+            block.insert_op_before(cast, last)
+            last.operands[at] = cast.results[0]
+
+
+def _cast_uses(value: SSAValue, insert: Any) -> None:
+    if is_unsigned(value.type):
+        cast = UnrealizedConversionCastOp.get([value], [signless(value.type)])
+        value.replace_all_uses_with(cast.results[0])
+        cast.operands[0] = value
+        insert(cast)
+
+
+def _change(op: Operation) -> None:
+    values = [*op.results, *(arg for region in op.regions for block in region.blocks for arg in block.args)]
+    if isinstance(op, arith.ConstantOp):
+        op.properties["value"] = _constant(op.value)
+    for value in values:
+        if is_unsigned(value.type):
+            Rewriter.replace_value_with_new_type(value, signless(value.type))
+
+
+def _constant(attr: Attribute) -> Attribute:
+    """A constant with the same bits."""
+    if isinstance(attr, DenseIntOrFPElementsAttr) and is_unsigned(attr.get_type()):
+        array = dense_array(attr)
+        return dense(np.ascontiguousarray(array).view(numpy_dtype(signless(attr.get_type()))))
+    if isinstance(attr, IntegerAttr) and is_unsigned(attr.type):
+        return IntegerAttr(attr.value.data, signless(attr.type), truncate_bits=True)  # pyright: ignore
+    return attr

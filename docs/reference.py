@@ -9,6 +9,7 @@ import ast
 import inspect
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 
 from xdsl.irdl import (
@@ -164,28 +165,24 @@ def targets_page() -> str:
     """What each number means, and the numbers of each machine with their sources."""
     docs = field_docs(Target)
     meanings = [
-        f"| `{name}` | {docs.get(name, '')} |" for name in Target.__dataclass_fields__ if name != "sources"
+        f"| `{name}` | {docs.get(name, '')} |"
+        for name in Target.__dataclass_fields__
+        if name not in ("sources", "origin")
     ]
     parts = ["# Targets", "Sizes in bytes, rates in bytes per cycle, times in cycles."]
     parts += ["\n".join(["| entry | meaning |", "|---|---|", *meanings])]
     for name in target_names():
         target = get_target(name)
-        comment = [
-            line[1:].strip() for line in Path(TARGETS[name]).read_text().split("\n") if line[:1] == "#"
-        ]
-        rows = [f"| `{key}` | {value_of(target, key)} | {source} |" for key, source in target.sources.items()]
+        values = target.values()
+        lines = Path(TARGETS[name]).read_text().split("\n")
+        comment = [line[1:].strip() for line in takewhile(lambda line: line[:1] == "#", lines)]
+        rows = [f"| `{key}` | {values[key]} | {source} |" for key, source in target.sources.items()]
         parts += [
             f"## {name}",
             " ".join(comment),
             "\n".join(["| entry | value | source |", "|---|---|---|", *rows]),
         ]
     return "\n\n".join(parts) + "\n"
-
-
-def value_of(target: Target, key: str) -> object:
-    """The number that a dotted name stands for."""
-    group, dot, name = key.partition(".")
-    return getattr(target, group)[name] if dot else getattr(target, key)
 
 
 def field_docs(definition: type) -> dict[str, str]:

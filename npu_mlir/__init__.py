@@ -1,6 +1,7 @@
 """npu-mlir: a multi-level IR compiler for NPUs, with a simulator for its last level.
 
-The package imports nothing by itself, so that tools start fast; `npu_mlir.compile` is loaded on use.
+The package imports nothing by itself, so that tools start fast; `npu_mlir.compile` and `npu_mlir.Target` are loaded on
+use.
 
 Its folders and root modules are rooms with an order (`ROOMS`). A module imports only from its own room and those
 before it, also inside functions, so that each room can be read, tested and changed knowing only what is below.
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from npu_mlir.api import Program as Program
     from npu_mlir.api import compile as compile
+    from npu_mlir.targets.target import Target as Target
 
 __version__ = "0.1.0"
 
@@ -36,12 +38,16 @@ ROOMS = {
 }
 """The rooms, bottom up, and what each holds. `tests/unit/test_rooms.py` holds the order, docs/rooms.py draws it."""
 
-_API = ("Program", "compile")
+_WHERE = {
+    "Program": "npu_mlir.api",
+    "Target": "npu_mlir.targets.target",
+    "compile": "npu_mlir.api",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _API:
+    if name not in _WHERE:
         raise AttributeError(f"module 'npu_mlir' has no attribute '{name}'")
-    from npu_mlir import api
+    from importlib import import_module
 
-    return getattr(api, name)
+    return getattr(import_module(_WHERE[name]), name)

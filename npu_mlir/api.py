@@ -24,8 +24,8 @@ from npu_mlir.pass_infra.pipeline_parser import PassNest
 from npu_mlir.pipeline import PRECISIONS, phase_pipelines
 from npu_mlir.support.diagnostics import UserError, closest
 from npu_mlir.support.levels import LEVELS, level_of
-from npu_mlir.targets.module_target import named_target, set_target
-from npu_mlir.targets.target import DEFAULT_TARGET
+from npu_mlir.targets.module_target import check_target, named_target, set_target
+from npu_mlir.targets.target import DEFAULT_TARGET, Target
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
@@ -191,7 +191,7 @@ class ModelSource:
 def compile(
     model: object,
     *,
-    target: str | None = None,
+    target: str | Path | Target | None = None,
     emit: str = "isa",
     precision: str = "f32",
     dims: Mapping[str, int] | None = None,
@@ -200,8 +200,8 @@ def compile(
 ) -> Program:
     """Compile a model: an `.onnx` file or its `ModelProto`, what else a frontend reads, or a `.mlir` file of any level.
 
-    `dims` gives sizes to named dynamic dimensions, `shapes` whole shapes to inputs. `target` is the name of a
-    machine or a TOML file; a `.mlir` file that names its target keeps it.
+    `dims` gives sizes to named dynamic dimensions, `shapes` whole shapes to inputs. `target` is a
+    machine, its name or its TOML file; a `.mlir` file that names its target keeps it.
     """
     _check_choice("level", emit, LEVELS)
     return read(model, target=target, precision=precision, dims=dims, shapes=shapes).lower(emit, instruments)
@@ -210,7 +210,7 @@ def compile(
 def read(
     model: object,
     *,
-    target: str | None = None,
+    target: str | Path | Target | None = None,
     precision: str = "f32",
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
@@ -222,7 +222,7 @@ def read(
         return ModelSource(program, program.level)
 
     ctx = make_context()
-    machine = check_target(target or DEFAULT_TARGET)
+    machine = as_target(target or DEFAULT_TARGET)
     module = frontend_of(model).load(model, dict(dims or {}), dict(shapes or {}))
     set_target(module, machine)
     if precision != "f32":
@@ -230,38 +230,24 @@ def read(
     return ModelSource(Program(ctx, module), None, {"graph-set-precision": f"precision={precision}"})
 
 
-def load(path: str | Path, *, target: str | None = None) -> Program:
+def load(path: str | Path, *, target: str | Path | Target | None = None) -> Program:
     """The program in a `.mlir` file; a `target` other than its own is an error."""
     from npu_mlir.ir.module_io import load_module
 
     ctx = make_context()
     module = load_module(ctx, str(path))
     verify(module)
-    own = named_target(module)
-    if target is not None and own is not None and target != own:
-        raise UserError(
-            f"'{path}' was compiled for the target '{own}' and cannot be used with '{target}'",
-            notes=["compile the model again for that target"],
-        )
-    if own is None and target is not None:
-        set_target(module, check_target(target))
+    if target is not None:
+        asked = as_target(target)
+        check_target(module, asked)
+        if named_target(module) is None:
+            set_target(module, asked)
     return Program(ctx, module)
 
 
-def check_target(name: str) -> str:
-    """`name` if it is a machine or a machine's file that can be read."""
-    from npu_mlir.targets.target import get_target, target_names
-
-    if not name.endswith(".toml") and name not in target_names():
-        raise UserError(
-            f"unknown target '{name}'{closest(name, target_names())}",
-            notes=[f"the targets: {', '.join(target_names())}, or the path of a .toml file"],
-        )
-    try:
-        get_target(name)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"cannot read the target '{name}': {error}") from error
-    return name
+def as_target(target: str | Path | Target) -> Target:
+    """The machine itself, or the one of that name or TOML file."""
+    return target if isinstance(target, Target) else Target.load(target)
 
 
 def _check_choice(what: str, value: str, choices: Sequence[str]) -> None:

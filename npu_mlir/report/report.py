@@ -22,7 +22,7 @@ from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.dialects.tile import HostOp, KernelOp, LaunchOp, element_bits, storage_bytes
 from npu_mlir.simulator.attribution.attribution import Attribution, loc_of
 from npu_mlir.support.files import write_atomically
-from npu_mlir.targets.module_target import target_of
+from npu_mlir.targets.module_target import target_label, target_of
 from npu_mlir.targets.target import Target
 from npu_mlir.validation.comparison import Comparison
 
@@ -140,7 +140,7 @@ def report_of(
     rows = [_output_row(name, value, by_name.get(name)) for name, value in outputs.items()]
     agrees = all(comparison.agrees for comparison in comparisons) if comparisons else None
     if simulation is None or target is None:
-        return Report(level, target, precision, rows, agrees)
+        return Report(level, target_label(program.module) if target else None, precision, rows, agrees)
     machine = target_of(program.module)
     peak = machine.peak_macs(precision)
     kernels = _kernel_rows(program, simulation, peak)
@@ -150,7 +150,7 @@ def report_of(
     bounds = _network_bounds(program, kernels, machine)
     return Report(
         level,
-        target,
+        target_label(program.module),
         precision,
         rows,
         agrees,

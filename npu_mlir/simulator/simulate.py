@@ -42,8 +42,8 @@ from npu_mlir.simulator.timing.pipes import Clock
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.dtypes import numpy_dtype, static_shape
 from npu_mlir.targets.cost import padded_macs
-from npu_mlir.targets.module_target import named_target, target_of
-from npu_mlir.targets.target import Target, get_target
+from npu_mlir.targets.module_target import check_target, target_of
+from npu_mlir.targets.target import Target
 
 STEP_BUDGET = 1_000_000_000
 """Loop iterations and instructions of one launch."""
@@ -140,13 +140,8 @@ def _machine(module: ModuleOp, asked: Target | str | None) -> Target:
     """The target of a module; a `UserError` if another one is asked for."""
     if asked is None:
         return target_of(module)
-    name = named_target(module)
-    machine = get_target(asked) if isinstance(asked, str) else asked
-    if name is not None and get_target(name) != machine:
-        raise UserError(
-            f"the module was compiled for the target '{name}' and can't run on '{machine.name}'",
-            notes=["compile the model again for that target"],
-        )
+    machine = Target.load(asked) if isinstance(asked, str) else asked
+    check_target(module, machine)
     return machine
 
 

@@ -1,14 +1,15 @@
 """The description of a machine, read from a TOML file: the one source of every hardware number.
 
-Each number stands as `{ value = ..., source = "..." }`; `source` says where it comes from, or that it is assumed.
+Each number stands as `{ value = ..., source = "..." }`; `source` says where it comes from, or that it is assumed. A
+file may inherit another machine's numbers.
 """
 
 from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,16 @@ from npu_mlir.dialects.tile.cube import Cube
 from npu_mlir.support.diagnostics import UserError, closest
 from npu_mlir.support.files import note_input
 from npu_mlir.support.registry import table
+from npu_mlir.targets.numbers import GROUPS, Number, Written, check, full_name
 
-TARGETS = table("target", {file.stem: str(file) for file in Path(__file__).parent.glob("*.toml")})
+BUILT_IN = {file.stem: str(file) for file in Path(__file__).parent.glob("*.toml")}
+"""The files of the machines that come with the package."""
+
+TARGETS = table("target", dict(BUILT_IN))
 """The files that describe the machines known by a name, those of plugins included."""
+
+
+SET_BY_USER = "set by the user"
 
 
 @dataclass(frozen=True)
@@ -57,8 +65,53 @@ class Target:
     k x `cube_n` elements in that many cycles. The cube takes no other types."""
     vector: Mapping[str, tuple[int, int, int]]
     """(head, slope, tail) in cycles per vector kind, the slope for each repeat; `default` for the rest."""
-    sources: Mapping[str, str]
+    sources: Mapping[str, str] = field(compare=False)
     """Where each number comes from, by its dotted name."""
+    origin: str = field(compare=False, default="")
+    """The name or the path of the TOML file that it was loaded by."""
+
+    @classmethod
+    def load(cls, name: str | Path) -> Target:
+        """The machine of that name, or the one that a TOML file describes. A `UserError` if there is none."""
+        return get_target(str(name))
+
+    def replace(self, settings: Mapping[str, Written] | None = None, /, **more: Written) -> Target:
+        """This machine with other numbers, each by its dotted name (`rates.gm_l1`) or the last part of it (`gm_l1`).
+
+        Sizes are bytes or texts with a unit: `replace(l1="512KiB", gm_l1=128)`. A name that is unknown or a value that
+        can't be is a `UserError`. The source of such a number is "set by the user".
+        """
+        values = self.values()
+        changes = {full_name(name, values): value for name, value in {**(settings or {}), **more}.items()}
+        sources = {**self.sources, **dict.fromkeys(changes, SET_BY_USER)}
+        return Target.of({**values, **changes}, sources, self.origin)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], sources: Mapping[str, str], origin: str) -> Target:
+        """The machine with these numbers, by their dotted names. A `UserError` if they are not those of a machine."""
+        numbers = check(values)
+        scalars: dict[str, Any] = {name: value for name, value in numbers.items() if "." not in name}
+        tables: dict[str, Any] = {
+            group: {k.removeprefix(f"{group}."): v for k, v in numbers.items() if k.startswith(f"{group}.")}
+            for group in GROUPS
+        }
+        return cls(**scalars, **tables, sources=sources, origin=origin)
+
+    def values(self) -> dict[str, Number]:
+        """The name and all numbers, by their dotted names."""
+        values: dict[str, Number] = {}
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if entry.name in GROUPS:
+                values |= {f"{entry.name}.{key}": number for key, number in value.items()}
+            elif entry.compare:
+                values[entry.name] = value
+        return values
+
+    def changes_from(self, other: Target) -> dict[str, Number | None]:
+        """The numbers that `other` has otherwise, as they are here; None for those that are not here."""
+        mine, others = self.values(), other.values()
+        return {name: mine.get(name) for name in (others | mine) if mine.get(name) != others.get(name)}
 
     def capacity(self, space: str) -> int:
         """Bytes of an on-chip memory by its name in `#tile.space`; a `KeyError` for any other name."""
@@ -82,9 +135,6 @@ class Target:
 DEFAULT_TARGET = "ascend-910"
 """The machine of modules that name none."""
 
-_RATES = {"gm_l1", "gm_ub", "ub_gm", "l0c_gm", "l1_l0a", "l1_l0b"}
-_LATENCIES = {"gm", "dma", "l0_load", "mmad", "issue", "flag", "launch"}
-
 
 def _flatten(table: Mapping[str, Any], prefix: str, values: dict[str, Any], sources: dict[str, str]) -> None:
     for key, entry in table.items():
@@ -97,43 +147,12 @@ def _flatten(table: Mapping[str, Any], prefix: str, values: dict[str, Any], sour
             values[name] = entry
 
 
-def _group(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    return {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
+def read_target(path: Path, origin: str = "", heirs: Sequence[Path] = ()) -> Target:
+    """The machine that a TOML file describes; a mistake in it is a `UserError`.
 
-
-def _check(values: Mapping[str, Any], file: str) -> None:
-    """Raise a `UserError` unless every entry is there, known, and a number of the right kind."""
-    scalars = {f.name: f.type for f in fields(Target)} | {"sources": None}
-    groups = {"rates": _RATES, "latencies": _LATENCIES, "cube_steps": set[str](), "vector": {"default"}}
-    needed = [n for n in scalars if n not in groups and n != "sources"]
-    needed += [f"{group}.{n}" for group, names in groups.items() for n in sorted(names)]
-    missing = [n for n in needed if n not in values]
-    if missing:
-        raise UserError(f"{file}: the target lacks {', '.join(missing)}")
-    for name, value in values.items():
-        group = name.partition(".")[0]
-        if name not in needed and group not in groups:
-            raise UserError(f"{file}: unknown entry '{name}'{closest(name, needed)}")
-        if not _is_valid(name, group, value):
-            raise UserError(f"{file}: '{name}' can't be {value!r}")
-
-
-def _is_valid(name: str, group: str, value: Any) -> bool:
-    if name == "name":
-        return isinstance(value, str)
-    if name == "split_cores":
-        return isinstance(value, bool)
-    if group == "vector":
-        return isinstance(value, list) and len(value) == 3 and all(type(v) is int and v >= 0 for v in value)
-    if group == "cube_steps":
-        return isinstance(value, list) and len(value) == 2 and all(type(v) is int and v >= 1 for v in value)
-    if group == "rates":
-        return type(value) in (int, float) and value > 0
-    return type(value) is int and value >= (0 if group == "latencies" else 1)
-
-
-def read_target(path: Path) -> Target:
-    """Read a machine description; a mistake in it is a `UserError`."""
+    With `inherits = "NAME"`, or the path of another file beside it, it has that machine's numbers where it has none of
+    its own, and the file's name if it has no `name`. `heirs` are the files that inherit from this one.
+    """
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     note_input(path)
@@ -142,31 +161,48 @@ def read_target(path: Path) -> Target:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise UserError(f"can't read the target description '{path}': {reason}") from error
-    _check(values, str(path))
-    scalars = {k: values[k] for k in Target.__dataclass_fields__ if k in values}
-    return Target(
-        **scalars,
-        rates=_group(values, "rates."),
-        latencies=_group(values, "latencies."),
-        cube_steps={k: tuple(v) for k, v in _group(values, "cube_steps.").items()},
-        vector={k: tuple(v) for k, v in _group(values, "vector.").items()},
-        sources=sources,
-    )
+    try:
+        if "inherits" in values:
+            base = _inherited(values.pop("inherits"), path, heirs)
+            values = base.values() | {"name": path.stem} | values
+            sources = {**base.sources, **sources}
+        return Target.of(values, sources, origin or str(path))
+    except UserError as error:
+        error.message = f"{path}: {error.message}"
+        raise
 
 
-@cache
+def _inherited(base: Any, path: Path, heirs: Sequence[Path]) -> Target:
+    if not isinstance(base, str):
+        raise UserError(f"'inherits' can't be {base!r}: it is the name of a target or a .toml file")
+    if not base.endswith(".toml"):
+        return get_target(base)
+    file, heirs = path.parent / base, (*heirs, path.resolve())
+    if file.resolve() in heirs:
+        raise UserError(f"the target inherits from itself, through '{base}'")
+    return read_target(file, heirs=heirs)
+
+
 def get_target(name: str) -> Target:
-    """The machine called `name`, or described by the TOML file at that path."""
+    """The machine called `name`, or described by the TOML file at that path as it is now."""
     if name.endswith(".toml"):
-        return read_target(Path(name))
+        return read_target(Path(name), name)
     if name not in TARGETS:
         from npu_mlir.support.plugins import load_installed_plugins
 
         load_installed_plugins()
     if name not in TARGETS:
-        hint = closest(name, target_names())
-        raise UserError(f"unknown target '{name}'{hint}", notes=[f"known: {', '.join(target_names())}"])
-    return read_target(Path(TARGETS[name]))
+        known = f"the targets: {', '.join(target_names())}, or the path of a .toml file"
+        raise UserError(f"unknown target '{name}'{closest(name, target_names())}", notes=[known])
+    if BUILT_IN.get(name) == TARGETS[name]:
+        return built_in(name)
+    return read_target(Path(TARGETS[name]), name)
+
+
+@cache
+def built_in(name: str) -> Target:
+    """A machine that comes with the package."""
+    return read_target(Path(BUILT_IN[name]), name)
 
 
 def target_names() -> list[str]:

@@ -209,3 +209,11 @@ def _take_plugins(arguments: list[str]) -> list[str]:
 
         load_plugin_file(path)
     return rest
+
+
+def name_and_value(option: str, text: str) -> tuple[str, str]:
+    """Split NAME=VALUE."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UserError(f"{option} {text}: expected NAME=VALUE")
+    return name, value

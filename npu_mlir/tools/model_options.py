@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from npu_mlir.frontends import is_module_file
 from npu_mlir.support.diagnostics import UserError
-from npu_mlir.tools.common import ArgumentParser
+from npu_mlir.tools.common import ArgumentParser, name_and_value
+from npu_mlir.tools.target_settings import add_settings, change_machine
 from npu_mlir.tools.pass_flags import PassFlags, passes_of
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def add_model_options(parser: ArgumentParser) -> None:
     """Add the options that say how a model is compiled."""
     add = parser.add_argument
     add("--target", metavar="NAME|FILE.toml", help="the machine to compile for (default: ascend-910)")
+    add_settings(parser)
     add("--dim", action="append", default=[], metavar="NAME=N", help="the size of a named dynamic dimension")
     add("--shape", action="append", default=[], metavar="INPUT=1x3x48x192", help="the shape of an input")
     add("--precision", metavar="f32|f16", help="the type that floats are computed in (default: f32)")
@@ -46,13 +48,15 @@ def read_model(args: argparse.Namespace, file: str) -> ModelSource:
         for option in ("dim", "shape", "precision"):
             if getattr(args, option):
                 raise UserError(f"--{option} is for a model; in '{file}' it is decided already")
-    return api.read(
+    source = api.read(
         file,
         target=args.target,
         precision=args.precision or "f32",
         dims=dims_of(args),
         shapes=shapes_of(args),
     )
+    change_machine(source.program.module, args)
+    return source
 
 
 def compile_model(
@@ -95,14 +99,6 @@ def shapes_of(args: argparse.Namespace) -> dict[str, tuple[int, ...]]:
         name: tuple(_size(size, f"--shape {name}={text}") for size in text.split("x")) if text else ()
         for name, text in pairs
     }
-
-
-def name_and_value(option: str, text: str) -> tuple[str, str]:
-    """Split NAME=VALUE."""
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise UserError(f"{option} {text}: expected NAME=VALUE")
-    return name, value
 
 
 def _size(text: str, option: str) -> int:

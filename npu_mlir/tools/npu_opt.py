@@ -24,6 +24,7 @@ from npu_mlir.tools.npu_opt_options import (
     split_names,
     wants_dumps,
 )
+from npu_mlir.tools.target_settings import change_machine
 from npu_mlir.tools.pass_flags import PassFlags, parse_with_pass_flags, passes_of
 from npu_mlir.tools.remark_options import remarks_shown
 
@@ -179,7 +180,9 @@ class _Job:
         implicit = not self.args.no_implicit_module
 
         def parse() -> ModuleOp:
-            return parse_with_weights(ctx, text, name, implicit_module=implicit)
+            module = parse_with_weights(ctx, text, name, implicit_module=implicit)
+            change_machine(module, self.args)
+            return module
 
         with self._timed("Parser"):
             module = parse()

@@ -12,6 +12,7 @@ from npu_mlir.passes import PASSES, is_pass
 from npu_mlir.tools.common import ArgumentParser
 from npu_mlir.tools.pass_flags import PassFlags
 from npu_mlir.tools.remark_options import add_remark_options
+from npu_mlir.tools.target_settings import add_settings
 
 if TYPE_CHECKING:
     from npu_mlir.ir.printing import PrintOptions
@@ -28,6 +29,7 @@ class OptParser(ArgumentParser):
         super().__init__("npu-opt", "Run passes on a .mlir file and print the result.")
         self.usage = "npu-opt [FILE] [-o FILE] [--PASS[='OPTION=VALUE ...'] ...] [OPTION ...]"
         _add_general(self.add_argument)
+        add_settings(self)
         _add_queries(self.add_argument_group("questions").add_argument)
         _add_checks(self.add_argument_group("checks").add_argument)
         _add_printing(self.add_argument_group("how the IR is printed").add_argument)

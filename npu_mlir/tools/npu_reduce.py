@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.tools.common import ArgumentParser, keep_what_is_built, run_tool
+from npu_mlir.tools.target_settings import add_settings, change_machine
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -43,6 +44,7 @@ def _run(argv: list[str]) -> int:
     ctx.allow_unregistered = args.allow_unregistered_dialect
     module = load_module(ctx, args.file)
     verify(module)
+    change_machine(module, args)
     keep_what_is_built()
     result = reduce_module(module, _problem(args, ctx, module), args.max_tests, _report)
     save_module(result.module, args.output)
@@ -54,6 +56,7 @@ def _run(argv: list[str]) -> int:
 def _make_parser() -> ArgumentParser:
     parser = ArgumentParser("npu-reduce", "Reduce a .mlir file to a small one that shows the same problem.")
     add = parser.add_argument
+    add_settings(parser)
     add("file", nargs="?", default="-", help="the input; standard input if missing or -")
     add("-o", dest="output", default="-", metavar="FILE", help="where to write; standard output by default")
     add(

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from npu_mlir.frontends import check_reference, is_module_file, reference_for
 from npu_mlir.support.diagnostics import UserError, closest, printable
-from npu_mlir.tools.common import ArgumentParser, keep_what_is_built, run_tool
-from npu_mlir.tools.model_options import add_model_options, compile_model, name_and_value, read_model
+from npu_mlir.tools.common import ArgumentParser, keep_what_is_built, name_and_value, run_tool
+from npu_mlir.tools.model_options import add_model_options, compile_model, read_model
 from npu_mlir.tools.pass_flags import PassFlags, parse_with_pass_flags
 from npu_mlir.tools.progress import progress_bar
 

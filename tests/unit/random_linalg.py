@@ -632,8 +632,6 @@ class Windows:
 def multiply_add(body: Body) -> SSAValue:
     """`acc + x * y`, widened."""
     x, y, acc = body.args
-    if acc.type == i32:
-        return body.apply("add", acc, body.apply("mul", x, y))
     return body.apply("add", acc, body.apply("mul", body.cast(x, acc.type), body.cast(y, acc.type)))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import ModuleOp, StringAttr, f32
+from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import Block
 
 from npu_mlir.analysis.dims import Kind
@@ -29,7 +29,8 @@ from npu_mlir.passes.tile.kernel_sizes import KernelSizes, levels_of
 from npu_mlir.passes.tile.trial import try_schedule
 from npu_mlir.pipeline import phases_between
 from npu_mlir.simulator import simulate
-from npu_mlir.targets.module_target import target_of
+from npu_mlir.targets.module_target import set_target, target_of
+from npu_mlir.targets.target import Target
 from random_linalg import Program, make_program, multiply_add, programs, slice_of
 
 EXAMPLES = os.environ.get("NPU_MLIR_EXAMPLES")
@@ -63,10 +64,12 @@ def assert_close(name: str, got: list[np.ndarray], expected: list[np.ndarray]) -
         )
 
 
-def check(program: Program, target: str, schedule: Callable[[ModuleOp], None] = lambda module: None) -> None:
+def check(
+    program: Program, target: str | Target, schedule: Callable[[ModuleOp], None] = lambda module: None
+) -> None:
     """Run the program after every pass; `schedule` may choose schedules first."""
     module, inputs = program.module, program.inputs
-    module.attributes["npu.target"] = StringAttr(target)
+    set_target(module, Target.load(target) if isinstance(target, str) else target)
     ctx = make_context()
     verify(module)
     expected = run_function(module, "main", inputs)

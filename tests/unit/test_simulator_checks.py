@@ -288,7 +288,7 @@ def test_checks_take_no_more_memory_in_longer_runs():
 def test_another_target_is_an_error():
     from npu_mlir.support.diagnostics import UserError
 
-    with pytest.raises(UserError, match="compiled for the target 'toy' and can't run on 'ascend-910'"):
+    with pytest.raises(UserError, match="compiled for the target 'toy' and can't be used with 'ascend-910'"):
         simulate(parse(GEMM), inputs(), target="ascend-910")
 
 

@@ -70,7 +70,7 @@ from npu_mlir.passes.tile.kernel_remarks import explain_groups
 from npu_mlir.passes.tile.kernel_rules import is_legal
 from npu_mlir.passes.tile.load_maps import fold_into_load
 from npu_mlir.support.remarks import Kind, wanted
-from npu_mlir.targets.module_target import target_of
+from npu_mlir.targets.module_target import keep_numbers, target_of
 from npu_mlir.targets.target import Target
 
 Tensor = TensorType[Attribute]
@@ -82,6 +82,7 @@ class FormKernels(ModulePass):
     name = "tile-form-kernels"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        keep_numbers(op)
         target = target_of(op)
         kernels = _Kernels(op)
         for function in [f for f in op.ops if isinstance(f, FuncOp) and not f.is_declaration]:

@@ -100,3 +100,27 @@ func.func @insert(%x: tensor<8xf32>) -> tensor<16xf32> {
   } -> tensor<16xf32>
   func.return %y : tensor<16xf32>
 }
+
+// -----
+
+// A type that there are cubes for, but not on this machine.
+// CHECK: form_kernels_errors.mlir:{{[0-9]+}}:5: error: the cube of 'toy' multiplies f16, bf16, f32, i8, i4, not f8E5M2
+builtin.module attributes {npu.target = "toy"} {
+  func.func @no_step(%x: tensor<8x12xf8E5M2>, %w: tensor<12x6xf8E5M2>) -> tensor<8x6xf32> {
+    %zero = arith.constant 0.0 : f32
+    %e = tensor.empty() : tensor<8x6xf32>
+    %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x6xf32>) -> tensor<8x6xf32>
+    %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+                                          affine_map<(m, n, k) -> (m, n)>],
+                         iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%x, %w : tensor<8x12xf8E5M2>, tensor<12x6xf8E5M2>) outs(%f : tensor<8x6xf32>) {
+    ^bb0(%a: f8E5M2, %b: f8E5M2, %c: f32):
+      %0 = arith.extf %a : f8E5M2 to f32
+      %1 = arith.extf %b : f8E5M2 to f32
+      %2 = arith.mulf %0, %1 : f32
+      %3 = arith.addf %c, %2 : f32
+      linalg.yield %3 : f32
+    } -> tensor<8x6xf32>
+    func.return %y : tensor<8x6xf32>
+  }
+}

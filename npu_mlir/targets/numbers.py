@@ -1,0 +1,144 @@
+"""The numbers of a machine by their dotted names (`l1`, `rates.gm_l1`): which there are, what they can be, and how
+people write them.
+
+>>> number("l1", "512KiB"), number("rates.gm_l1", "78.4"), number("cube_steps.f16", "16,1")
+(524288, 78.4, (16, 1))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from npu_mlir.support.diagnostics import UserError, closest
+
+Number = int | float | bool | tuple[int, ...] | str
+"""A number, or the machine's name."""
+
+Written = Number | Sequence[int]
+"""A number as it is given: a `Number`, its text, or a list."""
+
+UNITS = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+SIZES = ("l1", "l0a", "l0b", "l0c", "ub", "vector_bytes")
+COUNTS = ("cores", "clock_mhz", "cube_m", "cube_n", "event_ids", "queue_depth")
+GROUPS: Mapping[str, Sequence[str]] = {
+    "rates": ("gm_l1", "gm_ub", "l0c_gm", "l1_l0a", "l1_l0b", "ub_gm"),
+    "latencies": ("dma", "flag", "gm", "issue", "l0_load", "launch", "mmad"),
+    "cube_steps": (),
+    "vector": ("default",),
+}
+"""The tables, and the entries that each needs."""
+
+NEEDED = (
+    "name",
+    "split_cores",
+    *COUNTS,
+    *SIZES,
+    *(f"{group}.{entry}" for group, entries in GROUPS.items() for entry in entries),
+)
+"""What every machine has."""
+
+
+def check(values: Mapping[str, Any]) -> dict[str, Number]:
+    """The numbers of a machine as they are kept. A `UserError` unless each is there, known, and of its kind."""
+    missing = [name for name in NEEDED if name not in values]
+    if missing:
+        raise UserError(f"the target lacks {', '.join(missing)}")
+    for name in values:
+        if name not in NEEDED and name.partition(".")[0] not in GROUPS:
+            raise UserError(f"unknown entry '{name}'{closest(name, NEEDED)}")
+    return {name: number(name, value) for name, value in values.items()}
+
+
+def full_name(name: str, known: Iterable[str]) -> str:
+    """The dotted name of a number that may be given without its table. A `UserError` unless it is one of `known`, or a
+    new entry of `vector` or `cube_steps`."""
+    known = list(known)
+    if name in known or re.fullmatch(r"(vector|cube_steps)\.\w+", name):
+        return name
+    found = [k for k in known if k.rpartition(".")[2] == name]
+    if len(found) > 1:
+        raise UserError(f"'{name}' may be {' or '.join(found)}: give the whole name")
+    if not found:
+        short = {k.rpartition(".")[2] for k in known}
+        raise UserError(f"a target has no number '{name}'{closest(name, [*known, *sorted(short)])}")
+    return found[0]
+
+
+def number(name: str, value: Any) -> Number:
+    """A number as it is kept, from how it is written. A `UserError` if it can't be this one."""
+    group = name.partition(".")[0]
+    found = _read(name, group, value)
+    if found is None:
+        raise UserError(f"'{name}' can't be {value!r}: it is {_kind(name, group)}")
+    return found
+
+
+def _read(name: str, group: str, value: Any) -> Number | None:
+    if name == "name":
+        return value if isinstance(value, str) else None
+    if name == "split_cores":
+        return {"true": True, "false": False}.get(value) if isinstance(value, str) else _only(bool, value)
+    if group in _LISTS:
+        length, least = _LISTS[group]
+        items = (
+            [_integer(v) for v in (value.split(",") if isinstance(value, str) else value)]
+            if _many(value)
+            else []
+        )
+        good = len(items) == length and all(v is not None and v >= least for v in items)
+        return tuple(v for v in items if v is not None) if good else None
+    if group == "rates":
+        rate = _rate(value)
+        return rate if rate is not None and 0 < rate < float("inf") else None
+    count = _bytes(value) if name in SIZES else _integer(value)
+    return count if count is not None and count >= (0 if group == "latencies" else 1) else None
+
+
+_LISTS = {"vector": (3, 0), "cube_steps": (2, 1)}
+"""How many integers an entry of the table has, and the least that they may be."""
+
+
+def _only(type_: type[bool], value: Any) -> bool | None:
+    return value if type(value) is type_ else None
+
+
+def _many(value: Any) -> bool:
+    return isinstance(value, str | list | tuple)
+
+
+def _integer(value: Any) -> int | None:
+    if isinstance(value, str) and re.fullmatch(r"\s*\d+\s*", value, re.ASCII):
+        return int(value)
+    return value if type(value) is int else None
+
+
+def _rate(value: Any) -> float | int | None:
+    if isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)?", value, re.ASCII):
+        return float(value) if "." in value else int(value)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _bytes(value: Any) -> int | None:
+    if not isinstance(value, str):
+        return _integer(value)
+    found = re.fullmatch(r"(\d+) ?(|B|KiB|MiB|GiB)", value, re.ASCII)
+    return int(found[1]) * UNITS[found[2]] if found else None
+
+
+def _kind(name: str, group: str) -> str:
+    if name == "name":
+        return "a text"
+    if name == "split_cores":
+        return "true or false"
+    if name in SIZES:
+        return "a number of bytes, like 65536, 64KiB or 1MiB"
+    if group == "rates":
+        return "bytes per cycle, like 64 or 78.4"
+    if group == "vector":
+        return "three numbers of cycles: head, slope, tail"
+    if group == "cube_steps":
+        return "two numbers: k and cycles of a step"
+    return "a number of cycles" if group == "latencies" else "an integer of at least 1"

@@ -196,6 +196,9 @@ def main() -> None:
     simulator = subprocess.run(
         [sys.executable, str(HERE / "simulator.py")], check=True, capture_output=True, text=True
     )
+    growth = subprocess.run(
+        [sys.executable, str(HERE / "growth.py")], check=True, capture_output=True, text=True
+    )
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
     results = "\n\n".join(
         [
@@ -207,6 +210,8 @@ def main() -> None:
             "Start-up:",
             table(("", "npu-opt", "xdsl-opt", "ratio"), starts),
             simulator.stdout.strip(),
+            "Growth of compile time, without start-up, beside a fixed piece of work in Python in the same process:",
+            growth.stdout.strip(),
         ]
     )
     print(results)

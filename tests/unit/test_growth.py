@@ -8,10 +8,15 @@ import numpy as np
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import npu_mlir
+from npu_mlir.analysis.affine_maps import Linear
+from npu_mlir.analysis.dims import LoopNestOp
+from npu_mlir.analysis.grouping import form_groups
 from npu_mlir.api import Program
 from npu_mlir.ir.weights import weight_names, weights_of
 from npu_mlir.passes import load_pass
 from npu_mlir.passes.linalg.fuse_elementwise import FuseElementwise
+from npu_mlir.passes.tile.kernel_rules import LARGEST, why_not
+from npu_mlir.targets.target import get_target
 
 KINDS = ("Abs", "Neg", "Relu", "Sigmoid", "Tanh")
 
@@ -80,6 +85,20 @@ def test_a_chain_of_400_nodes_computes_what_its_nodes_do() -> None:
         }[KINDS[i % len(KINDS)]](expected)
     program = npu_mlir.compile(chain(400))
     np.testing.assert_allclose(program.run({"v0": x})["v400"], expected, rtol=1e-4, atol=1e-6)
+
+
+def test_a_kernel_has_only_so_many_operations() -> None:
+    plain = (Linear((1,), 0),)
+    ops = [LoopNestOp(i, (8,), (False,), (i - 1,), (plain,), (0,)) for i in range(LARGEST + 1)]
+    target = get_target("toy")
+    assert why_not(ops[:LARGEST], target) is None
+    objection = why_not(ops, target)
+    assert objection is not None
+    assert objection.rule == "size"
+    groups = form_groups(
+        ops, {op.key: list(op.operands) if op.key else [] for op in ops}, lambda g: why_not(g, target) is None
+    )
+    assert [len(group) for group in groups] == [LARGEST, 1]
 
 
 def test_weights_that_nothing_reads_any_more_are_given_up() -> None:

@@ -69,13 +69,19 @@ class Normalize(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for rewrite in (_rewrite_tensor_op, _rewrite_generic, _copy_for_others):
-            for inner in [
-                o for o in op.walk() if o.name.startswith(("linalg.", "tensor.", "arith.", "math."))
-            ]:
+            # Scalar operations in bodies are most of all, and nothing is done about them.
+            for inner in [o for o in op.walk() if _is_on_tensors(o)]:
                 if inner.parent is not None and _is_static(inner):
                     with located(inner):
                         rewrite(inner)
         erase_dead_ops(op)
+
+
+def _is_on_tensors(op: Operation) -> bool:
+    """Whether an operation of the dialects that are normalised reads or makes a tensor."""
+    if not op.name.startswith(("linalg.", "tensor.", "arith.", "math.")):
+        return False
+    return any(isinstance(value.type, TensorType) for value in (*op.results, *op.operands))
 
 
 def _is_static(op: Operation) -> bool:

@@ -26,6 +26,10 @@ from npu_mlir.targets.target import Target
 SMALL = 4096
 """Elements up to which a group without a parallel class is accepted."""
 
+LARGEST = 256
+"""Operations that a kernel has at most, each of which may be as many as fusion puts into one. What it costs to judge a
+candidate grows with its size; a launch takes as long as about a hundred of the shortest operations."""
+
 
 @dataclass(frozen=True)
 class Objection:
@@ -42,6 +46,8 @@ def is_legal(group: Sequence[LoopNestOp], target: Target) -> bool:
 
 def why_not(group: Sequence[LoopNestOp], target: Target) -> Objection | None:
     """The first rule that speaks against one kernel of these operations (in topological order), None if none does."""
+    if len(group) > LARGEST:
+        return Objection("size", f"a kernel has at most {LARGEST} operations")
     classes = unite_dims(group)
     if isinstance(classes, str):
         return Objection("one-loop-nest", classes)
@@ -174,7 +180,7 @@ RULES: dict[str, Rule] = {
     "batch-is-not-whole": _batch_is_not_whole,
     "accumulator-fits": _accumulator_fits,
 }
-"""The rules by name, in the order in which they are asked; before them all, "one-loop-nest"."""
+"""The rules by name, in the order in which they are asked; before them all, "size" and "one-loop-nest"."""
 
 
 # ---- sizes ----------------------------------------------------------------------------------------------------------

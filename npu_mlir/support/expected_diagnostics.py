@@ -125,7 +125,7 @@ def _pattern(text: str, place: SourceLocation) -> re.Pattern[str]:
     try:
         return re.compile(source)
     except re.error as error:
-        raise UserError(f"this is no regular expression: {error}", loc=place) from error
+        raise UserError(f"this is not a regular expression: {error}", loc=place) from error
 
 
 def _message_of_note(note: Note, around: SourceLocation | None) -> Message:

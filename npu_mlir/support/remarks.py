@@ -119,7 +119,7 @@ def reporting(filters: Mapping[Kind, str], sink: Sink | None = None) -> Generato
     try:
         patterns = {kind: re.compile(text) for kind, text in filters.items()}
     except re.error as error:
-        raise UserError(f"'{error.pattern}' is no regular expression: {error.msg}") from error
+        raise UserError(f"'{error.pattern}' is not a regular expression: {error.msg}") from error
     _listeners.append(_Listener(patterns, sink or _print))
     try:
         yield

@@ -321,7 +321,7 @@ def _split(text: str, marker: str, name: str) -> list[str]:
     for i, line in enumerate(lines):
         if re.fullmatch(r"//\s*-{3,}\s*", line) and i not in ends:
             warn(
-                f"this looks like the marker between parts, '{marker}', but is none",
+                f"this looks like the marker between parts, '{marker}', but is not one",
                 loc=SourceLocation(name, i + 1, 1),
             )
     starts = [0, *(end + 1 for end in ends)]

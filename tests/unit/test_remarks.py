@@ -91,7 +91,7 @@ def test_what_is_in_no_function():
 
 
 def test_a_filter_that_is_none():
-    with pytest.raises(UserError, match=r"'\[' is no regular expression"), reporting({Kind.PASSED: "["}):
+    with pytest.raises(UserError, match=r"'\[' is not a regular expression"), reporting({Kind.PASSED: "["}):
         pass
 
 

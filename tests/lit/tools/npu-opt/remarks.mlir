@@ -20,7 +20,7 @@
 
 // FILTER: error: remarks need a filter, such as --remarks-filter='.*'
 // FORMAT: error: --remarks-output-file needs --remark-format=yaml
-// REGEX: error: '(' is no regular expression: missing ), unterminated subpattern
+// REGEX: error: '(' is not a regular expression: missing ), unterminated subpattern
 // BITSTREAM: error: --remark-format: expected one of 'emitRemark', 'yaml', got 'bitstream'
 // FILE: error: {{.*}}x
 func.func @main(%x: tensor<8xf32>) -> tensor<4xf32> {

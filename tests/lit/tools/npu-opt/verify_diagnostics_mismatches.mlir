@@ -58,7 +58,7 @@ func.func private @malformed()
 
 // -----
 
-// CHECK:      mismatches.mlir:[[# @LINE + 1]]:6: error: this is no regular expression: missing )
+// CHECK:      mismatches.mlir:[[# @LINE + 1]]:6: error: this is not a regular expression: missing )
   // expected-error-re @+1 {{a {{(}} b}}
 func.func private @pattern()
 

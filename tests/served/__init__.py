@@ -27,6 +27,9 @@ HERE = Path(__file__).resolve().parent
 TOOLS = ("npu-opt", "npu-compile", "npu-run", "npu-reduce", "filecheck")
 
 
+LONGEST_FOLDER = 60
+"""The names of sockets have at most 104 bytes on some systems."""
+
 _running: list[subprocess.Popen[bytes]] = []
 """The servers of this process: the pipes to them close when it ends, also when it is killed."""
 
@@ -57,7 +60,8 @@ def start(environment: Mapping[str, str]) -> Tools:
 
     Commands may be run at once: they wait until it has loaded everything.
     """
-    root = Path(tempfile.mkdtemp(prefix="npu-"))
+    folder = tempfile.gettempdir()
+    root = Path(tempfile.mkdtemp(prefix="npu-", dir=folder if len(folder) <= LONGEST_FOLDER else "/tmp"))
     client = root / "client"
     client.write_text(f"#!{sys.executable} -IS\n{(HERE / 'client.py').read_text()}")
     client.chmod(0o755)

@@ -198,7 +198,7 @@ class ScalarForms:
                 return self._of(op.input)
             case affine.ApplyOp():
                 forms, map_ = [self._of(v) for v in op.mapOperands], op.map.data
-                return _affine(map_.results[0], forms[: map_.num_dims], forms[map_.num_dims :], value)
+                return affine_form(map_.results[0], forms[: map_.num_dims], forms[map_.num_dims :], value)
             case _ if op.has_trait(Pure) and not op.regions:
                 return _function("other", [self._of(v) for v in op.operands], value)
             case _:
@@ -284,7 +284,10 @@ def _divided(kind: str, form: Form, divisor: Form, value: SSAValue | None) -> Fo
     return whole.plus(_function(kind, (rest, divisor), None)) if rest.terms else whole
 
 
-def _affine(expr: AffineExpr, dims: Sequence[Form], symbols: Sequence[Form], value: SSAValue | None) -> Form:
+def affine_form(
+    expr: AffineExpr, dims: Sequence[Form], symbols: Sequence[Form] = (), value: SSAValue | None = None
+) -> Form:
+    """The form of an affine expression of forms; `value` is what it computes, if that is an SSA value."""
     match expr:
         case AffineConstantExpr():
             return Form(constant=expr.value)
@@ -293,7 +296,7 @@ def _affine(expr: AffineExpr, dims: Sequence[Form], symbols: Sequence[Form], val
         case AffineSymExpr():
             return symbols[expr.position]
         case AffineBinaryOpExpr():
-            lhs, rhs = (_affine(e, dims, symbols, value) for e in (expr.lhs, expr.rhs))
+            lhs, rhs = (affine_form(e, dims, symbols, value) for e in (expr.lhs, expr.rhs))
             match expr.kind:
                 case AffineBinaryOpKind.Add:
                     return lhs.plus(rhs)

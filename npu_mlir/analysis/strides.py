@@ -48,35 +48,16 @@ class StridedLoops:
         return tuple(row[dim] for row in self.strides)
 
 
-def iteration_extents(
-    maps: Sequence[Sequence[Linear]], shapes: Sequence[Sequence[int]], num_dims: int
-) -> tuple[int, ...]:
-    """The extent of every dim, read off the operands' shapes wherever a map's result is the plain dim.
-
-    >>> d0, d1, window = Linear((1, 0), 0), Linear((0, 1), 0), Linear((2, 1), 0)
-    >>> iteration_extents([[window], [d1], [d0]], [[9], [3], [4]], 2)
-    (4, 3)
-    """
-    extents: list[int | None] = [None] * num_dims
+def check_extents(
+    maps: Sequence[Sequence[Linear]], shapes: Sequence[Sequence[int]], extents: tuple[int, ...]
+) -> None:
+    """Raise a `StrideError` unless loops of these extents read all operands within their shapes, and a dim that one
+    loop indexes by itself has as many elements as the loop has iterations."""
     for map_, shape in zip(maps, shapes, strict=True):
         for expr, size in zip(map_, shape, strict=True):
             dim = expr.dim()
-            if dim is not None and extents[dim] not in (None, size):
+            if dim is not None and extents[dim] != size:
                 raise StrideError(f"dimension {dim} has extents {extents[dim]} and {size}")
-            if dim is not None:
-                extents[dim] = size
-    known = tuple(e for e in extents if e is not None)
-    if len(known) != num_dims:
-        raise StrideError(f"no operand gives the extent of dimension {extents.index(None)}")
-    _check_bounds(maps, shapes, known)
-    return known
-
-
-def _check_bounds(
-    maps: Sequence[Sequence[Linear]], shapes: Sequence[Sequence[int]], extents: tuple[int, ...]
-) -> None:
-    for map_, shape in zip(maps, shapes, strict=True):
-        for expr, size in zip(map_, shape, strict=True):
             spans = [c * (n - 1) for c, n in zip(expr.coefficients, extents, strict=True)]
             low = expr.constant + sum(min(s, 0) for s in spans)
             high = expr.constant + sum(max(s, 0) for s in spans)

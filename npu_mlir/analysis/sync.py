@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
 
+from npu_mlir.analysis.boxes import Box, may_overlap
 from npu_mlir.analysis.sync_edges import Edge, merge
 from npu_mlir.analysis.sync_paths import Inside, LoopTree, Place, fork
 from npu_mlir.analysis.sync_prune import prune
@@ -47,7 +48,10 @@ class SlotValue:
 
 @dataclass(frozen=True)
 class SyncAccess:
-    """Bytes `low..high` of a memory. In a slot, they are the range over all slots, `offset` the one within the slot."""
+    """Bytes `low..high` of a memory, and of these only those of a `box` if there is one.
+
+    In a slot, they are the range over all slots, `offset` the one within the slot.
+    """
 
     memory: Hashable
     low: int
@@ -55,6 +59,7 @@ class SyncAccess:
     write: bool
     slot: SlotValue | None = None
     offset: tuple[int, int] = (0, 0)
+    box: Box | None = None
 
 
 @dataclass(eq=False)
@@ -81,7 +86,7 @@ class Nested:
     runs: int = 0
     """How often a loop is known to run, at least."""
     key: Hashable = None
-    """What slots call the loop by."""
+    """What slots and boxes call the loop by."""
 
 
 class Flag(NamedTuple):
@@ -212,7 +217,7 @@ class _Kernel:
         self.blocks: list[Block] = []
         self.in_loop: list[bool] = []
         self.loops: list[Hashable] = []
-        """The keys of the loops whose bodies the blocks are."""
+        """The keys of the loops whose bodies the blocks are, None for other blocks."""
         self.depth: list[int] = []
         self.nested: list[dict[int, Inside]] = []
         self._places: dict[SyncAccess, dict[str, list[Place]]] = {}
@@ -233,7 +238,7 @@ class _Kernel:
                 blocks: list[int] = []
                 for inner in item.blocks:
                     blocks.append(len(self.blocks))
-                    self._add(inner, here, in_loop or item.loop, item.key)
+                    self._add(inner, here, in_loop or item.loop, _loop_key(item))
                 self.nested[number][i] = Inside(tuple(blocks), item.loop, item.runs)
                 continue
             for access in item.accesses:
@@ -263,7 +268,19 @@ class _Kernel:
                     continue
                 for a in firsts:
                     for b in seconds:
-                        yield (a, b, slot) if a.path < b.path else (b, a, slot)
+                        if self._may_meet(one.box, a, other.box, b):
+                            yield (a, b, slot) if a.path < b.path else (b, a, slot)
+
+    def _may_meet(self, one: Box | None, a: Place, other: Box | None, b: Place) -> bool:
+        """Whether two accesses at these places may touch the same element of an array, in any iterations."""
+        if one is None or other is None:
+            return True
+        depth = fork(a, b)
+        if a.path[depth][0] == b.path[depth][0]:
+            return may_overlap(one, other)
+        # In different branches, they are never executed in the same iteration.
+        loops = [self.loops[block] for block, _ in a.path[:depth]]
+        return may_overlap(one, other, [loop for loop in loops if loop is not None])
 
     def _exclusive(self) -> list[tuple[Block, int]]:
         """Barriers before the conditionals in loops whose branches conflict with each other, iteration by iteration."""
@@ -296,6 +313,13 @@ class _Kernel:
                 back = Edge(second.pipe, first.pipe, end, start, True, key, ids, changing)
                 edges.setdefault(back, []).append((second, first))
         return found
+
+
+def _loop_key(item: Nested) -> Hashable:
+    """What to call a loop by, None for what is no loop."""
+    if not item.loop:
+        return None
+    return id(item) if item.key is None else item.key
 
 
 def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:

@@ -10,12 +10,14 @@ Its rooms, bottom up; a module imports only from its own room and those before i
     checks        races, flags, memory that was never written
     attribution   where time goes
     debugger      a prompt before instructions
+    run           kernels on cores, one behind the other or side by side
     simulate      the host function and its launches
 """
 
 from __future__ import annotations
 
 from npu_mlir.simulator.errors import SimulationError
+from npu_mlir.simulator.run import Executed, Run
 from npu_mlir.simulator.simulate import KernelStats, Launch, SimulationResult, simulate
 
 ROOMS = (
@@ -27,8 +29,18 @@ ROOMS = (
     "checks",
     "attribution",
     "debugger",
+    "run",
     "simulate",
 )
 """The order of the rooms: `tests/unit/test_rooms.py` holds it."""
 
-__all__ = ["ROOMS", "KernelStats", "Launch", "SimulationError", "SimulationResult", "simulate"]
+__all__ = [
+    "ROOMS",
+    "Executed",
+    "KernelStats",
+    "Launch",
+    "Run",
+    "SimulationError",
+    "SimulationResult",
+    "simulate",
+]

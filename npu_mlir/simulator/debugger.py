@@ -29,7 +29,7 @@ from npu_mlir.simulator.attribution.attribution import loc_of
 from npu_mlir.simulator.codegen.sink import Entry, Event, Sink
 from npu_mlir.simulator.codegen.source import SourceWriter
 from npu_mlir.simulator.program.blocks import Blocks
-from npu_mlir.simulator.timing.pipes import Clock
+from npu_mlir.simulator.timing.pipes import CoreClock
 from npu_mlir.support.diagnostics import UserError
 
 TYPES = {
@@ -64,7 +64,7 @@ class Debugger(cmd.Cmd, Sink):
         self.steps = 0
         """Instructions to execute before the next stop; 0 for as many as come."""
         self.kernel: tile.KernelOp | None = None
-        self.clock: Clock | None = None
+        self.clock: CoreClock | None = None
         self.arguments: Sequence[Any] = ()
         self.launches = 0
         self.entered: str | None = None
@@ -75,7 +75,7 @@ class Debugger(cmd.Cmd, Sink):
 
     # ---- called by the simulator
 
-    def enter(self, kernel: tile.KernelOp, clock: Clock, arguments: Sequence[Any]) -> None:
+    def enter(self, kernel: tile.KernelOp, clock: CoreClock, arguments: Sequence[Any]) -> None:
         """A launch begins, for which code is written next."""
         self.kernel, self.clock, self.arguments = kernel, clock, arguments
         self.launches += 1
@@ -207,10 +207,13 @@ class Debugger(cmd.Cmd, Sink):
     def do_flags(self, line: str) -> None:
         """flags: those that are set and not waited for, and when they are raised"""
         assert self.clock is not None
-        for (src, dst, event), raised in self.clock.flags.items():
-            self.write(f"  [{src}, {dst}, {event}] raised at {raised}")
-        if not self.clock.flags:
-            self.write("  none")
+        pending = [
+            f"  [{src}, {dst}, {event}] raised at {raised}"
+            for ((core, src), (_, dst)), flags in self.clock.clock.flags.items()
+            for event, raised in flags.items()
+            if core == self.clock.core
+        ]
+        self.write("\n".join(pending) or "  none")
 
     def do_mem(self, line: str) -> None:
         """mem SPACE ADDRESS TYPE COUNT: elements of l1, l0c or ub, for instance: mem ub 0 f32 8"""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -17,49 +18,39 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from npu_mlir.dialects import tile
-from npu_mlir.dialects.npu_isa import BufferOp, CubeWork, Instruction, MoveWork, Pipe
+from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.interpreters.framework import Interpreter, check_inputs
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.numerics import quiet
 from npu_mlir.interpreters.registry import Results, Step
-from npu_mlir.simulator.attribution.attribution import Attribution, attribute, loc_of
-from npu_mlir.simulator.attribution.observed_timing import ObservedTiming
-from npu_mlir.simulator.attribution.observer import Observer
+from npu_mlir.simulator.attribution.attribution import Attribution, loc_of
 from npu_mlir.simulator.attribution.recording import Recording
-from npu_mlir.simulator.checks.hazard_sink import HazardSink
-from npu_mlir.simulator.checks.hazards import Hazards
 from npu_mlir.simulator.codegen.generator import Generated, generate
-from npu_mlir.simulator.codegen.sink import Sink
 from npu_mlir.simulator.debugger import Debugger
-from npu_mlir.simulator.errors import SimulationError, describe
+from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.simulator.execution.values import Decoder, Values
 from npu_mlir.simulator.program.blocks import Blocks
-from npu_mlir.simulator.program.sites import site_texts
-from npu_mlir.simulator.timing.called_timing import CalledTiming
-from npu_mlir.simulator.timing.inlined_timing import InlinedTiming
-from npu_mlir.simulator.timing.pipes import Clock
+from npu_mlir.simulator.run import STEP_BUDGET, Run
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.dtypes import numpy_dtype, static_shape
-from npu_mlir.targets.cost import padded_macs
 from npu_mlir.targets.module_target import check_target, target_of
 from npu_mlir.targets.target import Target
-
-STEP_BUDGET = 1_000_000_000
-"""Loop iterations and instructions of one launch."""
 
 
 @dataclass
 class KernelStats:
-    """What the launches of one kernel amount to, all of them together. Times are in cycles."""
+    """What all launches of one kernel amount to. Cycles are those of the target's clock (`Target.clock_mhz`)."""
 
     name: str
+    """The kernel's symbol."""
     loc: str
-    """The graph ops that it computes."""
+    """The graph ops that it computes, joined by `+`; empty if it has no location."""
     launches: int = 0
     instructions: int = 0
-    """How many were executed."""
+    """Instructions executed, without flags, barriers and scalar operations."""
     cycles: int = 0
+    """Each launch from an empty core until all pipes are idle, and the fixed cost of a launch."""
     macs: int = 0
     """Multiply-adds of the cube's operands, their padding to the cube's size excluded."""
     padded_macs: int = 0
@@ -67,9 +58,9 @@ class KernelStats:
     pipe_busy: dict[Pipe, int] = field(default_factory=dict[Pipe, int])
     """Cycles that instructions occupied each pipe."""
     attribution: Attribution | None = None
-    """One launch, explained, if it was asked for."""
+    """One launch, explained, if `explain` or `record` asked for it."""
     recording: Recording | None = None
-    """The entries of one launch, if they were asked for."""
+    """The entries of one launch, if `record` asked for them."""
 
 
 @dataclass(frozen=True)
@@ -77,20 +68,25 @@ class Launch:
     """One launch of a kernel, in the order of the host function."""
 
     kernel: str
+    """The kernel's symbol."""
     loc: str
-    """The graph ops that it computes."""
+    """The graph ops that this launch computes, joined by `+`."""
     start: int
-    """Cycles since the start of the run."""
+    """In cycles from the start of the host function, whose own time is not counted."""
     cycles: int
+    """As in `KernelStats`, of this launch."""
 
 
 @dataclass
 class SimulationResult:
-    """Outputs of the host function (empty when no values were asked for), total cycles, and each kernel's part."""
+    """What a run of the host function came to."""
 
     outputs: list[np.ndarray]
+    """The results of the host function, in their order; empty when no values were asked for."""
     cycles: int
+    """Of all launches, which are serial, in cycles of the target's clock."""
     kernels: list[KernelStats]
+    """In the order of their first launches."""
     launches: list[Launch] = field(default_factory=list[Launch])
 
 
@@ -118,6 +114,11 @@ def simulate(
     `explain` attributes every cycle, `record` also keeps every entry that the scalar unit issues. `progress` is called
     after each launch, with how many there were and how many there are; `watch` with the launch and its results, which
     are overwritten later. At `breaks`, names of kernels or nodes or cycles, a prompt opens on standard input.
+
+    Raises a `SimulationError` for a program that misuses the machine (a race, a flag, memory that was never written or
+    does not exist) or takes more than `budget` loop iterations and instructions in one launch. Raises a `UserError`
+    for inputs that do not fit the function, for another target than the module was compiled for, and for a break point
+    that nothing can match.
     """
     machine = _machine(module, target)
     options = _Options(check, budget, explain or record, record, progress, extrapolate, watch, tuple(breaks))
@@ -169,17 +170,20 @@ class _Host(Interpreter):
         self.launches: list[Launch] = []
         self.now = 0
         self.total = sum(isinstance(op, tile.LaunchOp) for op in module.walk())
-        self.core = Core(target)
-        self.decoder = Decoder(self.core)
         self.debugger: Debugger | None = None
         if options.breaks:
-            self.debugger = Debugger(options.breaks, self.core)
+            self.debugger = Debugger(options.breaks, self.decoder.core)
             self.debugger.unused([op for op in module.ops if isinstance(op, tile.KernelOp)])
         self.programs: dict[Operation, KernelProgram] = {}
-        self.arena = self._make_arena()
 
-    def _make_arena(self) -> np.ndarray:
-        """The bytes that launch results with planned offsets lie in."""
+    @cached_property
+    def decoder(self) -> Decoder:
+        """The memory of the core: there once values are computed."""
+        return Decoder(Core(self.target))
+
+    @cached_property
+    def arena(self) -> np.ndarray:
+        """The bytes that launch results with planned offsets lie in: there once a launch needs them for values."""
         size = 0
         for op in self.module.walk():
             if isinstance(op, tile.LaunchOp) and op.result_offsets is not None:
@@ -262,7 +266,6 @@ class KernelProgram:
         self.stats = KernelStats(kernel.sym_name.data, loc.data if isinstance(loc, StringAttr) else "")
         self.once: KernelStats | None = None
         self._repeat: Generated | None = None
-        check_machine(kernel, host.target)
         self.blocks = Blocks(kernel, host.target)
 
     def launch(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
@@ -283,49 +286,34 @@ class KernelProgram:
         self._count(self.once)
 
     def _first(self, arguments: Sequence[Any], values: bool) -> KernelStats:
-        target = self.host.target
-        clock = Clock(target)
-        options = self.host.options
-        checks = Hazards(self.kernel, target) if options.check else None
-        recording = Recording() if options.record else None
-        observer = Observer(clock, target, recording) if options.explain else None
-        debugger = self.host.debugger
-        if debugger is not None:
-            debugger.enter(self.kernel, clock, arguments)
-        sinks: list[Sink] = [] if debugger is None else [debugger]
-        if checks is not None:
-            sinks.append(HazardSink(checks))
-        if observer is not None:
-            sinks.append(ObservedTiming(observer))
-        else:
-            # The debugger shows the pipes.
-            in_place = debugger is None and self.blocks.long
-            sinks.append(InlinedTiming(clock) if in_place else CalledTiming(clock))
-        if values:
-            sinks.append(Values(self.host.decoder.decode))
-        generated = generate(self.blocks, sinks, skip=options.extrapolate and self.blocks.long)
-        now, executions = generated.run(arguments, self.host.options.budget)
-        if checks is not None:
-            checks.end()
-        stats = KernelStats(self.stats.name, self.stats.loc, launches=1)
-        stats.cycles = clock.idle(now) + target.latencies["launch"]
-        if observer is not None:
-            self._explain(observer, now, recording)
-        for count, block in zip(executions, generated.blocks, strict=True):
-            stats.instructions += count * block.instructions
-            for pipe, cycles in block.busy.items():
-                if count and cycles:
-                    stats.pipe_busy[pipe] = stats.pipe_busy.get(pipe, 0) + count * cycles
-            for work in block.works:
-                stats.macs += count * _macs(work)
-                stats.padded_macs += count * padded_macs(work, target)
-        return stats
-
-    def _explain(self, observer: Observer, now: int, recording: Recording | None) -> None:
-        launch = self.host.target.latencies["launch"]
-        texts = site_texts(self.kernel)
-        self.stats.attribution = attribute(observer, now, launch, recording is not None, texts)
-        self.stats.recording = recording
+        target, options = self.host.target, self.host.options
+        run = Run(
+            target,
+            check=options.check,
+            explain=options.explain,
+            record=options.record,
+            alone=True,
+            decoders=[self.host.decoder] if values else None,
+            debugger=self.host.debugger,
+        )
+        executed = run.execute(
+            self.blocks, arguments, values=values, skip=options.extrapolate, budget=options.budget
+        )
+        run.end()
+        launch = target.latencies["launch"]
+        if run.observers:
+            self.stats.attribution = run.explain(launch=launch)
+            self.stats.recording = run.observers[0].recording
+        return KernelStats(
+            self.stats.name,
+            self.stats.loc,
+            1,
+            executed.instructions,
+            executed.end + launch,
+            executed.macs,
+            executed.padded_macs,
+            executed.pipe_busy,
+        )
 
     def _count(self, launch: KernelStats) -> None:
         total = self.stats
@@ -336,29 +324,3 @@ class KernelProgram:
         total.padded_macs += launch.padded_macs
         for pipe, cycles in launch.pipe_busy.items():
             total.pipe_busy[pipe] = total.pipe_busy.get(pipe, 0) + cycles
-
-
-def check_machine(kernel: tile.KernelOp, target: Target) -> None:
-    """Raise unless the target has every path that the kernel uses, and memory where its buffers are."""
-    for op in kernel.walk():
-        if isinstance(op, BufferOp):
-            space = op.result.type.space.data
-            end = op.address.value.data + op.bytes.value.data * op.slots.value.data
-            if end > target.capacity(space):
-                raise SimulationError(
-                    f"the buffer ends at byte {end} of {space}, which has {target.capacity(space)} on {target.name}",
-                    loc=op,
-                )
-        elif isinstance(op, Instruction):
-            _check_path(op, target)
-
-
-def _check_path(op: Instruction, target: Target) -> None:
-    work = op.work()
-    if isinstance(work, MoveWork) and work.path not in target.rates:
-        source, dest = work.path.split("_")
-        raise SimulationError(f"{target.name} has no path from {source} to {dest}: {describe(op)}", loc=op)
-
-
-def _macs(work: CubeWork) -> int:
-    return work.m * work.k * work.n

@@ -70,12 +70,13 @@ class Verdict:
 def run_kernel(kernel: tile.KernelOp, target: Target, arguments: Arrays, complete: bool = True) -> Run:
     """Run with all checks; `complete` says whether every element of the results has to be written."""
     arrays = [np.array(a, order="C") for a in arguments]
-    checks = Hazards(kernel, target)
-    generated = generate(Blocks(kernel, target), [HazardSink(checks), Values(Decoder(Core(target)).decode)])
+    hazards = Hazards(target)
+    checks = HazardSink(hazards.enter(kernel))
+    generated = generate(Blocks(kernel, target), [checks, Values(Decoder(Core(target)).decode)])
     try:
         with quiet():
             generated.run(arrays, 10**9)
-        checks.end(complete)
+        hazards.end(complete)
     except SimulationError as error:
         return Run((), error)
     return Run(tuple(a.tobytes() for a in arrays), None)

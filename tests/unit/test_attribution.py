@@ -43,7 +43,7 @@ class Stub:
 
 
 def observed(program: list[Entry], depth: int, issue: int, flag: int) -> tuple[int, Attribution]:
-    clock = Clock(machine(depth, issue, flag))
+    clock = Clock(machine(depth, issue, flag)).cores[0]
     observer: Any = Observer(clock, TOY)
     flags: dict[int, Pipe] = {}
     now = 0
@@ -61,8 +61,8 @@ def observed(program: list[Entry], depth: int, issue: int, flag: int) -> tuple[i
         else:
             # The key of a flag has its destination, which the oracle does not know: move it there.
             src, dst = flags[entry.flag], EXECUTING[entry.pipe]
-            for table in (clock.flags, observer.raised):
-                table[src, dst, entry.flag] = table.pop((src, Pipe.S, entry.flag))
+            clock.flags(src, dst)[entry.flag] = clock.flags(src, Pipe.S).pop(entry.flag)
+            observer.raised[src, dst, entry.flag] = observer.raised.pop((src, Pipe.S, entry.flag))
             now = observer.wait_flag(Stub(pipes=(src, dst)))(now, entry.flag)
     return clock.idle(now), attribute(observer, now, launch=7, chain=True)
 

@@ -90,6 +90,8 @@ class Kernel:
                     "vbinary",
                     "store_ub",
                     "reload",
+                    "store_part",
+                    "reload_part",
                     "fixpipe",
                     "load_l1",
                     "l0a",
@@ -113,6 +115,11 @@ class Kernel:
                 self.emit(
                     f"npu_isa.store_ub {at('ub')}<1> -> %Y[] over [8] map affine_map<(x) -> (x)> : {GM}"
                 )
+            case "store_part":
+                self.emit(f"npu_isa.store_ub {at('ub')}<1> -> {self.part()}")
+            case "reload_part":
+                place, _, over = self.part().partition(" ")
+                self.emit(f"npu_isa.load_ub {place} -> {at('ub')}<1> {over}")
             case "fixpipe":
                 self.emit(f"npu_isa.fixpipe_ub {at('l0c')}<1> -> {at('ub')}<1> over [8] : f32")
             case "mmad":
@@ -123,6 +130,19 @@ class Kernel:
                 self.load_l1(at("l1"))
             case _:
                 self.emit(f"npu_isa.load_{kind} {at('l1')}<16, 1> -> {at(kind)} {TILE} rows 1 : f16")
+
+    def part(self) -> str:
+        """Some elements of the result: from a constant on, or from where a loop or a count over all of them leads."""
+        start = self.draw(st.sampled_from(["%c0", "%c3", "%c1"]))
+        if self.loops and self.draw(st.booleans()):
+            moved, start_ = self.name(), self.name()
+            iv = self.index(self.draw(st.sampled_from(["inner", "outer", "count"])))
+            self.emit(f"{moved} = arith.muli {iv}, %c{self.draw(st.sampled_from([1, 2, 3]))} : index")
+            self.emit(f"{start_} = arith.addi {moved}, {start} : index")
+            start = start_
+        count, step = self.draw(st.sampled_from([(1, 1), (2, 1), (3, 1), (4, 1), (3, 2)]))
+        map_ = f"affine_map<(i, x) -> (i + {step} * x)>"
+        return f"%Y[{start}] over [{count}] map {map_} : {GM}"
 
     def load_l1(self, address: str) -> None:
         self.emit(

@@ -26,7 +26,7 @@ def machine(depth: int, issue: int, flag: int) -> Target:
 
 
 def by_recurrence(program: list[Entry], target: Target) -> tuple[int, list[int]]:
-    clock = Clock(target)
+    clock = Clock(target).cores[0]
     now = 0
     raised: dict[int, int] = {}
     for entry in program:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import product
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from npu_mlir.analysis.boxes import Coordinate, Term
 from npu_mlir.analysis.sync import Block, Instruction, Nested, Plan, SlotValue, SyncAccess, plan_sync
 
 PIPES = ("MTE1", "MTE2", "MTE3", "M", "V", "FIX")
@@ -147,7 +150,14 @@ class Machine:
                 else:
                     self.reads.setdefault(cell, {})[pipe] = time
 
-    def cells(self, access: SyncAccess, ivs: dict[int, int]) -> range:
+    def cells(self, access: SyncAccess, ivs: dict[int, int]) -> Iterable[Any]:
+        if access.box is not None:
+            ranges: list[list[int]] = []
+            for c in access.box:
+                assert c is not None
+                start = c.constant + sum(t.coefficient * ivs[cast("int", t.loop)] for t in c.terms)
+                ranges.append([e for k in range(c.count) if 0 <= (e := start + c.step * k) < c.extent])
+            return product(*ranges)
         if access.slot is None:
             return range(access.low, access.high)
         size = (access.high - access.low) // access.slot.count
@@ -176,8 +186,21 @@ def programs(draw: Any) -> tuple[Block, dict[int, int]]:
     loops: list[Nested] = []
     known = draw(st.booleans())
 
+    def box(inside: tuple[int, ...]) -> SyncAccess:
+        coordinates: list[Coordinate] = []
+        for extent in (8, 3):
+            loops = draw(st.lists(st.sampled_from(inside), max_size=2, unique=True)) if inside else []
+            terms = [Term(n, draw(st.integers(-2, 4)), trips[n] if known else None) for n in loops]
+            start, count, step = (
+                draw(st.integers(-1, extent)),
+                draw(st.integers(1, 4)),
+                draw(st.integers(1, 2)),
+            )
+            coordinates.append(Coordinate(start, tuple(terms), count, step, extent))
+        return SyncAccess("gm", 0, 1, draw(st.booleans()), box=tuple(coordinates))
+
     def instruction(inside: tuple[int, ...], always: bool) -> Instruction:
-        accesses: list[SyncAccess] = []
+        accesses = [box(inside) for _ in range(draw(st.sampled_from([0, 0, 1])))]
         for _ in range(draw(st.integers(1, 2))):
             buffer = draw(st.sampled_from(buffers))
             low = draw(st.integers(0, buffer.size - 1))

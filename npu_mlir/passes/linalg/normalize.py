@@ -38,11 +38,11 @@ from xdsl.dialects.builtin import (
     TensorType,
     i1,
 )
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from npu_mlir.analysis.structured.nest import is_reduction
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects.graph.weight import WeightOp
 from npu_mlir.support.locations import located
@@ -337,8 +337,7 @@ def _erase_dead(block: Block) -> None:
 def _drop_unread_init(op: GenericOp) -> None:
     """Start from an empty tensor of its own where the body does not read the init."""
     init = op.outputs[0]
-    is_parallel = all(kind.data is IteratorType.PARALLEL for kind in op.iterator_types.data)
-    if isinstance(init.owner, tensor.EmptyOp) or not is_parallel or any(op.body.block.args[-1].uses):
+    if isinstance(init.owner, tensor.EmptyOp) or any(is_reduction(op)) or any(op.body.block.args[-1].uses):
         return
     empty = tensor.EmptyOp.create(result_types=[init.type])
     cast("Block", op.parent).insert_op_before(empty, op)

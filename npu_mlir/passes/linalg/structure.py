@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from xdsl.dialects import tensor
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from npu_mlir.analysis.affine_maps import linear
-from npu_mlir.analysis.structured.nest import extents_of
+from npu_mlir.analysis.structured.nest import extents_of, is_reduction, maps_of
 from npu_mlir.support.locations import fill_locations
 from npu_mlir.passes.linalg.generics import (
     LOCATION,
@@ -55,9 +54,8 @@ def take_apart(op: Operation) -> Generic | None:
     """The parts of `op`, None when it is not a `linalg.generic` on tensors with one result."""
     if not isinstance(op, GenericOp) or len(op.results) != 1 or len(op.outputs) != 1:
         return None
-    maps = [list(attr.data.results) for attr in op.indexing_maps.data]
-    reductions = [attr.data != IteratorType.PARALLEL for attr in op.iterator_types.data]
-    return Generic(op, list(op.inputs), op.outputs[0], maps, reductions, op.body.block)
+    maps = [list(map_.results) for map_ in maps_of(op)]
+    return Generic(op, list(op.inputs), op.outputs[0], maps, list(is_reduction(op)), op.body.block)
 
 
 def replace(

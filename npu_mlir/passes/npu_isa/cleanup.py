@@ -28,10 +28,11 @@ from collections.abc import Hashable
 
 from xdsl.context import Context
 from xdsl.dialects import affine, arith, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from npu_mlir.ir.loop_bounds import constant_index
 from npu_mlir.dialects import npu_isa, tile
 
 
@@ -59,9 +60,7 @@ _DIVISIONS = (arith.DivUIOp, arith.DivSIOp, arith.FloorDivSIOp, arith.RemUIOp, a
 def is_scalar(op: Operation) -> bool:
     """Whether an op is one of the scalar unit, without effects and free to stand anywhere."""
     if isinstance(op, _DIVISIONS):
-        divisor = op.rhs.owner
-        value = divisor.value if isinstance(divisor, arith.ConstantOp) else None
-        return isinstance(value, IntegerAttr) and value.value.data != 0
+        return bool(constant_index(op.rhs))
     if isinstance(op, affine.ApplyOp | npu_isa.BufferOp | npu_isa.SlotOp | npu_isa.AtOp):
         return True
     return op.name.startswith("arith.") and len(op.results) == 1

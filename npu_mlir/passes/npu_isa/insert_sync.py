@@ -25,7 +25,8 @@
     npu_isa.wait_flag [MTE3, MTE2, 1]
 
 Where the flags go is computed by `npu_mlir.analysis.sync`; this pass reads what the instructions touch, and writes the
-flags. Kernels that have flags or barriers already are left alone.
+flags. Kernels that have flags or barriers already are left alone. What a load and a store touch in GM is a box, which
+loops move: boxes that never share an element need no order.
 
 Does not handle: conflicts between two arguments of a kernel that are one buffer (the results of a launch are fresh),
 conflicts between cores, addresses that are carried by loops.
@@ -33,7 +34,7 @@ conflicts between cores, addresses that are carried by loops.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.context import Context
 from xdsl.dialects import scf
@@ -42,10 +43,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis import sync
-from npu_mlir.analysis.scalar_forms import ScalarForms
+from npu_mlir.analysis.boxes import Box, Coordinate, Term
+from npu_mlir.analysis.scalar_forms import Form, ScalarForms, affine_form
 from npu_mlir.analysis.value_numbers import Materializer, ValueNumbers
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
+from npu_mlir.dialects.npu_isa.base import ints
+from npu_mlir.dialects.npu_isa.gm import dim_coefficients
 from npu_mlir.ir.loop_bounds import constant_index, constant_trips
 from npu_mlir.support.locations import located
 from npu_mlir.targets.module_target import target_of
@@ -86,13 +90,20 @@ class _Reader:
         self.ops: dict[int, list[Operation]] = {}
         """The op of each item, by the `id` of the block."""
         self._cube = target.cube
-        self._written = {
-            access.operand
-            for op in kernel.walk()
-            if isinstance(op, npu_isa.GmStore)
-            for access in op.accesses(self._cube)
-            if access.write
-        }
+        self._kernel = kernel
+        self._shared = self._shared_arguments()
+
+    def _shared_arguments(self) -> set[SSAValue]:
+        """The arguments in GM that one pipe writes and another one touches."""
+        pipes: dict[SSAValue, set[str]] = {}
+        written: set[SSAValue] = set()
+        for op in self._kernel.walk():
+            if isinstance(op, npu_isa.Instruction):
+                for access in op.accesses(self._cube):
+                    if access.extent is None:
+                        pipes.setdefault(access.operand, set()).add(op.PIPE)
+                        written |= {access.operand} if access.write else set()
+        return {value for value in written if len(pipes[value]) > 1}
 
     def block(self, ir: Block) -> sync.Block:
         """Read a block."""
@@ -121,7 +132,10 @@ class _Reader:
     def _access(self, access: npu_isa.Access, op: Operation) -> sync.SyncAccess | None:
         address = access.operand
         if access.extent is None:
-            return sync.SyncAccess(address, 0, 1, access.write) if address in self._written else None
+            if address not in self._shared:
+                return None
+            box = self._box(op) if isinstance(op, npu_isa.GmLoad | npu_isa.GmStore) else None
+            return sync.SyncAccess(address, 0, 1, access.write, box=box)
         low: int | None = 0
         while isinstance(address.owner, npu_isa.AtOp):
             moved = address.owner.constant.value.data if address.owner.offset is None else None
@@ -138,6 +152,29 @@ class _Reader:
         size = buffer.bytes.value.data
         span = (0, size) if low is None else (low, low + access.extent.end)
         return self._place(buffer, span, index, access.write)
+
+    def _box(self, op: npu_isa.GmLoad | npu_isa.GmStore) -> Box:
+        """The elements of GM that an instruction touches, by coordinate."""
+        origins = [self.forms.of(index) for index in op.indices]
+        origins += [Form()] * (op.map.data.num_dims - len(origins))
+        starts = [affine_form(expr, origins) for expr in op.map.data.results]
+        dims, shape = dim_coefficients(op.map, len(op.indices)), ints(op.shape)
+        return tuple(
+            self._coordinate(start, used, shape, extent)
+            for start, used, extent in zip(starts, dims, op.gm_type.get_shape(), strict=True)
+        )
+
+    def _coordinate(
+        self, start: Form, used: Mapping[int, int], shape: Sequence[int], extent: int
+    ) -> Coordinate | None:
+        terms: list[Term] = []
+        for loop, factor in start.terms:
+            if not isinstance(loop, scf.ForOp):
+                return None
+            terms.append(Term(loop, factor, self.forms.trips(loop)))
+        # A coordinate depends on one dim of the instruction at most.
+        dim, step = next(iter(used.items()), (None, 1))
+        return Coordinate(start.constant, tuple(terms), 1 if dim is None else shape[dim], step, extent)
 
     def _place(
         self, buffer: npu_isa.BufferOp, span: tuple[int, int], index: SSAValue | None, write: bool

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Operation
 
 from npu_mlir.analysis.affine_maps import linear_map
 from npu_mlir.analysis.dims import DimClasses, LoopNestOp, dim_classes
+from npu_mlir.analysis.structured.bodies import is_number
 from npu_mlir.analysis.structured.nest import describe, root_of
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
@@ -71,7 +72,7 @@ def exact_classes(kernel: Kernel, contraction: LoopNestOp) -> set[int]:
 def _zero_beyond(load: tile.LoadOp, axis: int) -> bool:
     """Whether a load of a whole operand would read zeros if the operand went on along an axis."""
     pad = load.pad
-    if isinstance(pad, FloatAttr | IntegerAttr) and pad.value.data != 0:
+    if pad is not None and not is_number(pad, 0):
         return False
     end = cast("TensorType[Attribute]", load.tile_type).get_shape()[axis]
     extents = cast("tile.TileType", load.source.type).get_shape()

@@ -58,7 +58,10 @@ class ObservedRepeats:
                 state += (clock.free - now, frozenset(pipe.blocked.items()))
         flags = observer.clock.flags
         state.append(
-            frozenset((key, site, ahead(flags[key])) for key, (_, site, _) in observer.raised.items())
+            frozenset(
+                (src, dst, event, site, ahead(flags(src, dst)[event]))
+                for (src, dst, event), (_, site, _) in observer.raised.items()
+            )
         )
         observer.activity.count(now)
         state += [

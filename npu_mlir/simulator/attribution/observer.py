@@ -27,7 +27,7 @@ from npu_mlir.simulator.attribution.activity import Activity
 from npu_mlir.simulator.attribution.critical_path import NOWHERE, Key, Link, fold
 from npu_mlir.simulator.attribution.recording import Recording
 from npu_mlir.simulator.errors import wait_without_set
-from npu_mlir.simulator.timing.pipes import Clock, PipeClock
+from npu_mlir.simulator.timing.pipes import CoreClock, PipeClock
 from npu_mlir.targets.cost import Cost
 from npu_mlir.targets.target import Target
 
@@ -79,10 +79,10 @@ class _PipeState:
 
 
 class Observer:
-    """Follows one run of a kernel. With a `recording`, every entry and the critical path are kept; else memory is
+    """Follows what runs on one core. With a `recording`, every entry and the critical path are kept; else memory is
     bounded by the sites and the queues."""
 
-    def __init__(self, clock: Clock, target: Target, recording: Recording | None = None):
+    def __init__(self, clock: CoreClock, target: Target, recording: Recording | None = None):
         self.clock = clock
         self.target = target
         self.recording = recording
@@ -139,6 +139,7 @@ class Observer:
         src, dst = op.pipes
         site = self._site(op, src)
         stats, state, clock = self.sites[site], self.pipes[src], self.clock.pipes[src]
+        flags = self.clock.flags(src, dst)
         key = (site, "flag")
 
         def step(now: int, event: int) -> int:
@@ -153,7 +154,7 @@ class Observer:
                 self.recording.add(site, start, clock.free, -1, ())
             entry = -1 if self.recording is None else self.recording.last
             self.raised[src, dst, event] = (state.free if clock.free >= raised else state.done, site, entry)
-            self.clock.flags[src, dst, event] = raised
+            flags[event] = raised
             return after
 
         return step
@@ -163,10 +164,11 @@ class Observer:
         src, dst = op.pipes
         site = self._site(op, dst)
         stats, state, clock = self.sites[site], self.pipes[dst], self.clock.pipes[dst]
+        flags = self.clock.flags(src, dst)
         key = (site, "flag")
 
         def step(now: int, event: int) -> int:
-            raised = self.clock.flags.pop((src, dst, event), None)
+            raised = flags.pop(event, None)
             if raised is None:
                 raise wait_without_set(op, event)
             flag, setter, entry = self.raised.pop((src, dst, event))
@@ -236,8 +238,8 @@ class Observer:
             self.clock.pipes[name].shift(cycles)
             for interval in self.activity.intervals[name]:
                 interval[:] = [time + cycles for time in interval]
-        for key in self.clock.flags:
-            self.clock.flags[key] += cycles
+        for src, dst, event in self.raised:
+            self.clock.flags(src, dst)[event] += cycles
 
     # ---- the end
 

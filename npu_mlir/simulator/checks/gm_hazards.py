@@ -1,54 +1,75 @@
-"""Hazards in GM: only arguments of the kernel that are written need attention.
+"""Hazards in GM: arrays that are written need attention.
 
-A result must be written completely, and not be read before. A result that several pipes touch is checked element by
-element for races.
+A result must be written completely, and not be read before. An array that several pipes touch is checked element by
+element for races. Where kernels follow each other these are all arrays, and an array is known again by its address or
+name, whatever shape it has in a kernel.
+
+Does not handle: arrays of several kernels that overlap in part; they are an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from math import prod
+from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.simulator.checks import hazard_messages
+from npu_mlir.simulator.checks.pipe_numbers import core_of, pipe_number
+from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.simulator.program.gm_box import GmBox, box_of
-from npu_mlir.simulator.timing.pipes import EXECUTING
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.dtypes import static_shape
 from npu_mlir.targets.target import Target
 
 GmCheck = Callable[[int, Sequence[int]], None]
-_NUMBER = {pipe: i for i, pipe in enumerate(EXECUTING)}
 
 
-class _Result:
-    """A GM argument that the kernel writes."""
+class GmArray:
+    """An array in GM: what is known of each element, in their order."""
 
-    def __init__(self, number: int, shape: Sequence[int], shared: bool):
-        self.number = number
-        self.written = np.zeros(shape, np.bool_)
-        self.shared = shared
-        """Several pipes touch it."""
+    def __init__(self, size: int):
+        self.written = np.zeros(size, np.bool_)
         self.last: dict[tuple[int, bool], np.ndarray] = {}
         """For each pipe, for reads and writes: the number of the entry that touched each element last."""
         self.ops: dict[tuple[int, bool], npu_isa.Instruction] = {}
+        self.result = False
+        """Some kernel of the run writes it."""
+        self.writers = 0
+        """Kernels that have it as a result and are not over."""
 
     def touch(self, pipe: int, write: bool) -> np.ndarray:
         if (pipe, write) not in self.last:
-            self.last[pipe, write] = np.zeros(self.written.shape, np.int64)
+            self.last[pipe, write] = np.zeros(self.written.size, np.int64)
         return self.last[pipe, write]
 
 
-class GmMemory:
-    """The GM arguments of one run of a kernel. `clocks` are the vector clocks of the pipes."""
+class _Argument:
+    """An array as an argument of a kernel."""
 
-    def __init__(self, kernel: tile.KernelOp, clocks: Sequence[Sequence[int]], target: Target):
-        self.kernel = kernel
+    def __init__(self, array: GmArray, number: int, shape: Sequence[int], shared: bool):
+        self.array = array
+        self.number = number
+        self.shape = shape
+        self.written = array.written.reshape(shape)
+        self.shared = shared
+        """Several pipes touch it."""
+
+
+class GmMemory:
+    """The arrays in GM. `clocks` are the vector clocks of the pipes; `alone` says that one kernel is all that runs."""
+
+    def __init__(self, clocks: Sequence[Sequence[int]], target: Target, alone: bool):
         self.target = target
         self.clocks = clocks
-        self.boxes: dict[npu_isa.Instruction, GmBox] = {}
+        self.alone = alone
+        self.arrays: dict[Hashable, GmArray] = {}
+
+    def enter(self, kernel: tile.KernelOp, arguments: Sequence[Any], core: int) -> KernelGm:
+        """A kernel begins; see `Hazards.enter`."""
         pipes: dict[SSAValue, set[str]] = {}
         written: set[SSAValue] = set()
         for op in kernel.walk():
@@ -57,12 +78,57 @@ class GmMemory:
                 if isinstance(op, npu_isa.GmStore):
                     written.add(op.dest)
         args = list(kernel.body.block.args)
-        written |= set(args[len(args) - kernel.outputs :])
-        self.results: dict[SSAValue, _Result] = {
-            arg: _Result(i, static_shape(arg.type), len(pipes.get(arg, ())) > 1)
-            for i, arg in enumerate(args)
-            if arg in written
-        }
+        outputs = set(args[len(args) - kernel.outputs :])
+        used: dict[SSAValue, _Argument] = {}
+        for i, arg in enumerate(args):
+            if self.alone and arg not in written | outputs:
+                continue
+            shape = static_shape(arg.type)
+            array = self._array(kernel, i, arguments[i] if i < len(arguments) else None, prod(shape))
+            if arg in outputs:
+                if not array.writers:
+                    array.written[...] = False
+                array.writers += 1
+            array.result |= arg in written | outputs
+            shared = not self.alone or len(pipes.get(arg, ())) > 1
+            used[arg] = _Argument(array, i, shape, shared)
+        return KernelGm(self, kernel, used, core)
+
+    def _array(self, kernel: tile.KernelOp, number: int, argument: Any, size: int) -> GmArray:
+        what = f"argument {number} of '@{kernel.sym_name.data}'"
+        key: Hashable = argument
+        if argument is None:
+            key = object()
+        elif isinstance(argument, np.ndarray):
+            address, end = argument.ctypes.data, argument.ctypes.data + argument.nbytes
+            key = range(address, end)
+            for other in self.arrays:
+                if isinstance(other, range) and other != key and other.start < end and address < other.stop:
+                    raise SimulationError(
+                        f"{what} overlaps in part with another array of the run",
+                        loc=kernel,
+                        notes=["fix: arrays that are the same or apart"],
+                    )
+        array = self.arrays.setdefault(key, GmArray(size))
+        if array.written.size != size:
+            raise SimulationError(
+                f"{what} has {size} elements; another kernel of the run takes the same array for one of "
+                f"{array.written.size}",
+                loc=kernel,
+            )
+        return array
+
+
+class KernelGm:
+    """The arguments of one execution of a kernel."""
+
+    def __init__(self, memory: GmMemory, kernel: tile.KernelOp, used: dict[SSAValue, _Argument], core: int):
+        self.memory = memory
+        self.kernel = kernel
+        self.used = used
+        """Those that need attention."""
+        self.core = core
+        self.boxes: dict[npu_isa.Instruction, GmBox] = {}
 
     def instruction(self, op: npu_isa.Instruction, accesses: Sequence[npu_isa.Access]) -> GmCheck | None:
         """What to call with the entry's number and the operands, None if there is nothing to check."""
@@ -73,12 +139,12 @@ class GmMemory:
                     loc=op,
                 )
             return None
-        result = self.results.get(_gm_operand(op))
+        result = self.used.get(_gm_operand(op))
         box = self.boxes[op] = box_of(op)
         if result is None:
             return None
-        write = isinstance(op, npu_isa.GmStore)
-        pipe = _NUMBER[op.PIPE]
+        write, checked = isinstance(op, npu_isa.GmStore), result.array.result
+        pipe = pipe_number(self.core, op.PIPE)
         indices = slice(2, None) if write else slice(1, 1 + len(op.indices))
 
         def check(number: int, args: Sequence[int]) -> None:
@@ -89,7 +155,7 @@ class GmMemory:
                 return
             if write:
                 part[...] = True
-            elif not part.all():
+            elif checked and not part.all():
                 raise hazard_messages.read_too_early(
                     op, result.number, _text(box, origin), self._stores(result)
                 )
@@ -100,7 +166,7 @@ class GmMemory:
 
     def _check_race(
         self,
-        result: _Result,
+        result: _Argument,
         op: npu_isa.Instruction,
         pipe: int,
         write: bool,
@@ -108,15 +174,17 @@ class GmMemory:
         origin: Sequence[int],
         number: int,
     ) -> None:
-        for (other, other_write), last in result.last.items():
+        array, clock = result.array, self.memory.clocks[pipe]
+        for (other, other_write), last in array.last.items():
             if other == pipe or not (write or other_write):
                 continue
-            part = box.part_of(last, origin)
-            if part is not None and part.max() > self.clocks[pipe][other]:
-                first = result.ops[other, other_write]
-                raise hazard_messages.gm_race(first, op, result.number, _text(box, origin), self.target)
-        part = box.part_of(result.touch(pipe, write), origin)
-        result.ops[pipe, write] = op
+            part = box.part_of(last.reshape(result.shape), origin)
+            if part is not None and part.max() > clock[other]:
+                first, cores = array.ops[other, other_write], (core_of(other), self.core)
+                elements = f"{_text(box, origin)} of argument {result.number}"
+                raise hazard_messages.gm_race(first, op, elements, cores, self.memory.target)
+        part = box.part_of(array.touch(pipe, write).reshape(result.shape), origin)
+        array.ops[pipe, write] = op
         if part is not None:
             part[...] = number
 
@@ -127,10 +195,14 @@ class GmMemory:
         return window is None or bool(elements[window[1]].all())
 
     def end(self) -> None:
-        """Raise if an element of a result was never written."""
+        """The kernel is over: raise if an element of a result was never written."""
         args = self.kernel.body.block.args
-        for result in self.results.values():
-            if result.number < len(args) - self.kernel.outputs or result.written.all():
+        for result in self.used.values():
+            if result.number < len(args) - self.kernel.outputs:
+                continue
+            result.array.writers -= 1
+            # What other cores write to it is looked at when they are through.
+            if result.array.writers or result.written.all():
                 continue
             first = np.unravel_index(int(np.argmin(result.written)), result.written.shape)
             missing = result.written.size - int(np.count_nonzero(result.written))
@@ -144,7 +216,7 @@ class GmMemory:
                 self._stores(result),
             )
 
-    def _stores(self, result: _Result) -> list[Operation]:
+    def _stores(self, result: _Argument) -> list[Operation]:
         """The instructions that write a result."""
         arg = self.kernel.body.block.args[result.number]
         return [op for op in self.kernel.walk() if isinstance(op, npu_isa.GmStore) and op.dest is arg]

@@ -58,17 +58,25 @@ def race(first: Touch, second: Touch, target: Target) -> SimulationError:
 
 
 def gm_race(
-    first: npu_isa.Instruction, second: npu_isa.Instruction, number: int, box: str, target: Target
+    first: npu_isa.Instruction,
+    second: npu_isa.Instruction,
+    elements: str,
+    cores: tuple[int, int],
+    target: Target,
 ) -> SimulationError:
-    """Two accesses of an argument in GM with no order."""
-    src, dst = first.PIPE, second.PIPE
+    """Two accesses of an argument in GM with no order, by one core or by two."""
+    src, dst = str(first.PIPE), str(second.PIPE)
     write = isinstance(first, npu_isa.GmStore)
+    fix = _missing_flag(first, second, target)
+    if cores[0] != cores[1]:
+        src, dst = f"{src} of core {cores[0]}", f"{dst} of core {cores[1]}"
+        fix = "fix: other elements for one of the cores; no flag goes from one core to another"
     return SimulationError(
-        f"race between {src} and {dst} in GM: elements {box} of argument {number}, part of which {src} "
+        f"race between {src} and {dst} in GM: elements {elements}, part of which {src} "
         f"{'writes' if write else 'reads'}, are {'written' if isinstance(second, npu_isa.GmStore) else 'read'} by "
         f"{dst} with no flag between them: {describe(second)}",
         loc=second,
-        notes=[_first(first, write), _missing_flag(first, second, target)],
+        notes=[_first(first, write), fix],
     )
 
 
@@ -77,7 +85,8 @@ def _first(op: npu_isa.Instruction, write: bool) -> Note:
 
 
 def _missing_flag(first: npu_isa.Instruction, second: npu_isa.Instruction, target: Target) -> str:
-    event = _free_event(first, first.PIPE, second.PIPE, target)
+    events = [_free_event(op, first.PIPE, second.PIPE, target) for op in (first, second)]
+    event = None if None in events else max(e for e in events if e is not None)
     if event is None:
         return f"fix: npu_isa.barrier between the two; no id from {first.PIPE} to {second.PIPE} is free for a flag"
     flag = f"[{first.PIPE}, {second.PIPE}, {event}]"
@@ -104,7 +113,7 @@ def _free_event(op: Operation, src: Pipe, dst: Pipe, target: Target) -> int | No
 
 
 def _is_before(first: Operation, second: Operation) -> bool:
-    """Whether an op stands before another in the text."""
+    """Whether an op stands before another in the text; of another kernel, it does."""
     return next(op for op in _kernel_of(first).walk() if op is first or op is second) is first
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npu_mlir.dialects import npu_isa
-from npu_mlir.simulator.checks.hazards import Hazards
+from npu_mlir.simulator.checks.hazards import KernelChecks
 from npu_mlir.simulator.codegen.sink import Entry, Event, Sink
 from npu_mlir.simulator.codegen.source import SourceWriter
 from npu_mlir.simulator.program.blocks import Blocks
@@ -14,20 +14,20 @@ class HazardSink(Sink):
 
     needs_addresses = True
 
-    def __init__(self, hazards: Hazards):
-        self.hazards = hazards
+    def __init__(self, checks: KernelChecks):
+        self.checks = checks
 
     def begin(self, code: SourceWriter, blocks: Blocks) -> None:
         self.code = code
 
     def instruction(self, entry: Entry[npu_isa.Instruction]) -> None:
-        self.code.call("c", self.hazards.instruction(entry.op, entry.bases), *entry.operands, *entry.slots)
+        self.code.call("c", self.checks.instruction(entry.op, entry.bases), *entry.operands, *entry.slots)
 
     def set_flag(self, entry: Entry[npu_isa.SetFlagOp], event: Event) -> None:
-        self.code.call("c", self.hazards.set_flag(entry.op), str(event))
+        self.code.call("c", self.checks.set_flag(entry.op), str(event))
 
     def wait_flag(self, entry: Entry[npu_isa.WaitFlagOp], event: Event) -> None:
-        self.code.call("c", self.hazards.wait_flag(entry.op), str(event))
+        self.code.call("c", self.checks.wait_flag(entry.op), str(event))
 
     def barrier(self, entry: Entry[npu_isa.BarrierOp]) -> None:
-        self.code.call("c", self.hazards.barrier)
+        self.code.call("c", self.checks.barrier)

@@ -10,7 +10,9 @@
 - A read of bytes that nothing wrote (see `written`), results of which elements are never written.
 - An access outside of its slot.
 
-All is independent of data and time. GM operands are in `gm_hazards`.
+All is independent of data and time. Clocks, flags and what touched memory outlive a kernel (`Hazards`); slots of
+buffers and what is found out about the instructions are those of one execution (`KernelChecks`). GM operands are in
+`gm_hazards`.
 """
 
 from __future__ import annotations
@@ -30,14 +32,14 @@ from npu_mlir.dialects.npu_isa import Elements, Extent
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.tile import Space
 from npu_mlir.simulator.checks import hazard_messages
-from npu_mlir.simulator.checks.gm_hazards import GmMemory
+from npu_mlir.simulator.checks.gm_hazards import GmMemory, KernelGm
 from npu_mlir.simulator.checks.initialized import SlotBytes, spread
+from npu_mlir.simulator.checks.pipe_numbers import pipe_number
 from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.simulator.program.extents import overlap
 from npu_mlir.simulator.timing.pipes import EXECUTING
 from npu_mlir.targets.target import Target
 
-NUMBER = {pipe: i for i, pipe in enumerate(EXECUTING)}
 BUCKETS = 32
 """Parts of a memory by which accesses are sorted, to find those that may overlap."""
 
@@ -61,9 +63,9 @@ class TrackedAccess:
         "write",
     )
 
-    def __init__(self, operand: Operand, address: int, slot: SlotBytes):
+    def __init__(self, operand: Operand, pipe: int, address: int, slot: SlotBytes):
         self.op = operand.op
-        self.pipe = NUMBER[operand.op.PIPE]
+        self.pipe = pipe
         self.write = operand.write
         self.address = address
         self.extent = operand.extent
@@ -118,22 +120,63 @@ class Flags:
 
 
 class Hazards:
-    """The checks of one run of a kernel."""
+    """What is known of the pipes and memories of a machine, while kernels run on it.
 
-    def __init__(self, kernel: tile.KernelOp, target: Target):
+    `alone` says that one kernel is all that runs, so that what only matters to another need not be kept.
+    """
+
+    def __init__(self, target: Target, cores: int = 1, alone: bool = True):
         self.target = target
-        self.clocks = [[0] * len(EXECUTING) for _ in EXECUTING]
-        self.issued = [0] * len(EXECUTING)
+        pipes = cores * len(EXECUTING)
+        self.clocks = [[0] * pipes for _ in range(pipes)]
+        self.issued = [0] * pipes
         self.flags = defaultdict[tuple[int, int], Flags](Flags)
         """By the pipes that set them and wait for them."""
-        self.seen: dict[tuple[Space, int], list[TrackedAccess]] = {}
-        """The accesses that touch each bucket of each memory."""
+        self.seen: dict[tuple[int, Space, int], list[TrackedAccess]] = {}
+        """The accesses that touch each bucket of each memory of each core."""
         self.known = 0
         """How many accesses there are."""
         self.version = 0
         """How often poison was written to some slot."""
+        self.gm = GmMemory(self.clocks, target, alone)
+        self.open: dict[int, KernelChecks] = {}
+        """The last kernel of each core."""
+
+    def enter(self, kernel: tile.KernelOp, arguments: Sequence[Any] = (), core: int = 0) -> KernelChecks:
+        """A kernel begins on a core, and what ran there before is over.
+
+        `arguments` are its arrays in GM, or whatever stands for them: equal ones are the same array, None is one that
+        nothing else has. Raises a `SimulationError` if a result of the kernel before was not written completely.
+        """
+        if core in self.open:
+            self.open[core].gm.end()
+        self.open[core] = KernelChecks(self, self.gm.enter(kernel, arguments, core), core)
+        return self.open[core]
+
+    def end(self, complete: bool = True) -> None:
+        """All is over: no flag may be pending; if it is `complete`, every element of the results is written."""
+        for flags in self.flags.values():
+            for event, (_, op) in flags.pending.items():
+                raise hazard_messages.left_pending(op, event)
+        if complete:
+            for kernel in self.open.values():
+                kernel.gm.end()
+        # No cycles are left behind: bitmaps are large, and go at once.
+        for accesses in self.seen.values():
+            for access in accesses:
+                access.conflicts.clear()
+
+
+class KernelChecks:
+    """The checks of one execution of a kernel on a core. Its buffers hold nothing at first."""
+
+    def __init__(self, hazards: Hazards, gm: KernelGm, core: int):
+        self.hazards = hazards
+        self.target = hazards.target
+        self.gm = gm
+        self.core = core
+        self.pipes = {pipe: pipe_number(core, pipe) for pipe in EXECUTING}
         self.slots: dict[tuple[npu_isa.BufferOp, int], SlotBytes] = {}
-        self.gm = GmMemory(kernel, self.clocks, target)
 
     # ---- instructions
 
@@ -141,8 +184,8 @@ class Hazards:
         """What to call with the operands of each execution of `op`, followed by the base of each address among them."""
         accesses = op.accesses(self.target.cube)
         operands = self._operands(op, accesses, bases)
-        pipe = NUMBER[op.PIPE]
-        clock, issued = self.clocks[pipe], self.issued
+        pipe, hazards = self.pipes[op.PIPE], self.hazards
+        clock, issued = hazards.clocks[pipe], hazards.issued
         gm = self.gm.instruction(op, accesses)
         fill = self._fill(op, operands)
         pick = itemgetter(*[o.address for o in operands]) if operands else lambda args: ()
@@ -152,14 +195,14 @@ class Hazards:
             number = issued[pipe] = issued[pipe] + 1
             addresses = pick(args)
             execution = executions.get(addresses)
-            if execution is None or execution.known != self.known:
+            if execution is None or execution.known != hazards.known:
                 execution = executions[addresses] = self._execution(operands, args)
             for other in execution.conflicts:
                 if other.last > clock[other.pipe]:
                     raise self._race(execution, other)
             for access in execution.accesses:
                 access.last = number
-            if execution.clean != self.version:
+            if execution.clean != hazards.version:
                 fill(execution, args)
             if gm is not None:
                 gm(number, args)
@@ -195,7 +238,7 @@ class Hazards:
                     access.bytes[...] = True
                     access.clean = access.slot.version
             if clean:
-                execution.clean = self.version
+                execution.clean = self.hazards.version
 
         return fill
 
@@ -203,7 +246,7 @@ class Hazards:
         """What an execution at these addresses touches, and what that conflicts with."""
         accesses = [o.accesses.get(args[o.address]) or self._first(o, args) for o in operands]
         conflicts = [other for access in accesses for other in access.conflicts]
-        return Execution(accesses, conflicts, self.known)
+        return Execution(accesses, conflicts, self.hazards.known)
 
     def _race(self, execution: Execution, other: TrackedAccess) -> SimulationError:
         access = next(access for access in execution.accesses if other in access.conflicts)
@@ -239,14 +282,14 @@ class Hazards:
         slot = self.slots.get((operand.buffer, base))
         if slot is None:
             slot = self.slots[operand.buffer, base] = SlotBytes(base, size)
-        access = TrackedAccess(operand, address, slot)
+        access = TrackedAccess(operand, self.pipes[operand.op.PIPE], address, slot)
         operand.accesses[address] = access
-        self.known += 1
+        self.hazards.known += 1
         space = operand.buffer.result.type.space.data
         size = max(1, self.target.capacity(space) // BUCKETS)
         near: dict[int, TrackedAccess] = {}
         for bucket in range(address // size, (address + operand.extent.end - 1) // size + 1):
-            here = self.seen.setdefault((space, bucket), [])
+            here = self.hazards.seen.setdefault((self.core, space, bucket), [])
             near |= {id(other): other for other in here if other.pipe != access.pipe}
             here.append(access)
         for other in near.values():
@@ -272,12 +315,12 @@ class Hazards:
         target = writes[0].accesses[args[writes[0].address]]
         if not spread(blocks[-1], blocks[:-1]):
             target.slot.version += 1
-            self.version += 1
+            self.hazards.version += 1
 
     def _unwritten(self, operand: Operand, args: Sequence[int]) -> SimulationError:
         access = operand.accesses[args[operand.address]]
         missing = int(access.bytes.size - np.count_nonzero(access.bytes))
-        every = (other for accesses in self.seen.values() for other in accesses)
+        every = (other for accesses in self.hazards.seen.values() for other in accesses)
         writers = {id(o.op): o.op for o in every if o.write and o.buffer is access.buffer}
         return hazard_messages.unwritten(access, access.slot.start, missing, list(writers.values())[-2:])
 
@@ -285,9 +328,9 @@ class Hazards:
 
     def set_flag(self, op: npu_isa.SetFlagOp) -> HazardCheck:
         """What to call with the event id."""
-        src, dst = (NUMBER[pipe] for pipe in op.pipes)
-        flags, limit = self.flags[src, dst], self.target.event_ids
-        clock, issued = self.clocks[src], self.issued
+        src, dst = (self.pipes[pipe] for pipe in op.pipes)
+        flags, limit = self.hazards.flags[src, dst], self.target.event_ids
+        clock, issued = self.hazards.clocks[src], self.hazards.issued
 
         def check(event: int) -> None:
             if event >= limit:
@@ -305,9 +348,9 @@ class Hazards:
 
     def wait_flag(self, op: npu_isa.WaitFlagOp) -> HazardCheck:
         """What to call with the event id."""
-        src, dst = (NUMBER[pipe] for pipe in op.pipes)
-        flags, limit = self.flags[src, dst], self.target.event_ids
-        clock, issued = self.clocks[dst], self.issued
+        src, dst = (self.pipes[pipe] for pipe in op.pipes)
+        flags, limit = self.hazards.flags[src, dst], self.target.event_ids
+        clock, issued = self.hazards.clocks[dst], self.hazards.issued
 
         def check(event: int) -> None:
             if event >= limit:
@@ -325,21 +368,11 @@ class Hazards:
         return check
 
     def barrier(self) -> None:
-        """Everything issued so far is complete."""
-        for clock in self.clocks:
-            clock[:] = self.issued
-
-    def end(self, complete: bool = True) -> None:
-        """The kernel is over: no flag may be pending; if it is `complete`, every element of the results is written."""
-        for flags in self.flags.values():
-            for event, (_, op) in flags.pending.items():
-                raise hazard_messages.left_pending(op, event)
-        if complete:
-            self.gm.end()
-        # No cycles are left behind: bitmaps are large, and go at once.
-        for accesses in self.seen.values():
-            for access in accesses:
-                access.conflicts.clear()
+        """Everything issued to this core so far is complete."""
+        for pipe in self.pipes.values():
+            clock = self.hazards.clocks[pipe]
+            for other in self.pipes.values():
+                clock[other] = self.hazards.issued[other]
 
 
 def _optional_read(op: npu_isa.Instruction) -> int | None:

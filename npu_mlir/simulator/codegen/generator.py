@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation
@@ -39,9 +38,9 @@ UNROLLED = 64
 
 @dataclass(frozen=True)
 class Generated:
-    """A kernel's function: `run(arguments, budget) -> (scalar time, executions of each block)`."""
+    """A kernel's function: `run(arguments, budget, scalar time = 0) -> (scalar time, executions of each block)`."""
 
-    run: Callable[[Sequence[Any], int], tuple[int, list[int]]]
+    run: Callable[..., tuple[int, list[int]]]
     blocks: list[BlockInfo]
     source: str
 
@@ -107,9 +106,9 @@ class _Generator:
 
     def kernel(self) -> None:
         body = self.op.body.block
-        self.source.lines.append("def kernel(arguments, budget):")
+        self.source.lines.append("def kernel(arguments, budget, S=0):")
         arguments = [self.scalars.define(arg) for arg in body.args]
-        self.line("S = steps = 0")
+        self.line("steps = 0")
         self.line(f"{', '.join(arguments)}, = arguments")
         position = len(self.source.lines)
         for sink in self.sinks:

@@ -11,6 +11,7 @@ from xdsl.ir import Block
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.ir.loop_bounds import constant_trips
+from npu_mlir.simulator.program.machine_limits import check_machine
 from npu_mlir.targets.cost import Cost, cost_of
 from npu_mlir.targets.target import Target
 
@@ -36,9 +37,13 @@ class BlockInfo:
 
 
 class Blocks:
-    """The blocks of a kernel, and what its instructions cost on a target."""
+    """The blocks of a kernel, and what its instructions cost on a target.
+
+    Raises a `SimulationError` if the target lacks a path or memory that the kernel uses.
+    """
 
     def __init__(self, kernel: tile.KernelOp, target: Target):
+        check_machine(kernel, target)
         self.kernel = kernel
         self.target = target
         self.costs: dict[npu_isa.Instruction, Cost] = {}

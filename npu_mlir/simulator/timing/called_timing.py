@@ -17,7 +17,7 @@ from npu_mlir.simulator.codegen.sink import Entry, Event, Sink
 from npu_mlir.simulator.codegen.source import SourceWriter
 from npu_mlir.simulator.errors import wait_without_set
 from npu_mlir.simulator.program.blocks import Blocks
-from npu_mlir.simulator.timing.pipes import Clock
+from npu_mlir.simulator.timing.pipes import CoreClock
 
 Step = Callable[..., int]
 """Takes the scalar time at which an entry is issued, and what it needs beside; returns the time after the issue."""
@@ -26,7 +26,7 @@ Step = Callable[..., int]
 class CalledTiming(Sink):
     """A call per entry of the functions that `*_step` give."""
 
-    def __init__(self, clock: Clock):
+    def __init__(self, clock: CoreClock):
         self.clock = clock
         self.pending = 0
 
@@ -84,22 +84,22 @@ class CalledTiming(Sink):
         return self.clock.idle
 
 
-def _set(clock: Clock, src: Pipe, dst: Pipe) -> Step:
-    set_flag, flags = clock.pipes[src].set_flag, clock.flags
+def _set(clock: CoreClock, src: Pipe, dst: Pipe) -> Step:
+    set_flag, flags = clock.pipes[src].set_flag, clock.flags(src, dst)
 
     def step(now: int, event: int) -> int:
-        now, flags[src, dst, event] = set_flag(now)
+        now, flags[event] = set_flag(now)
         return now
 
     return step
 
 
-def _wait(clock: Clock, op: npu_isa.WaitFlagOp) -> Step:
+def _wait(clock: CoreClock, op: npu_isa.WaitFlagOp) -> Step:
     src, dst = op.pipes
-    wait_flag, pop = clock.pipes[dst].wait_flag, clock.flags.pop
+    wait_flag, pop = clock.pipes[dst].wait_flag, clock.flags(src, dst).pop
 
     def step(now: int, event: int) -> int:
-        raised = pop((src, dst, event), None)
+        raised = pop(event, None)
         if raised is None:
             raise wait_without_set(op, event)
         return wait_flag(now, raised)

@@ -41,7 +41,7 @@ from npu_mlir.simulator.codegen.sink import Entry, Event, Sink
 from npu_mlir.simulator.codegen.source import SourceWriter
 from npu_mlir.simulator.errors import wait_without_set
 from npu_mlir.simulator.program.blocks import Blocks
-from npu_mlir.simulator.timing.pipes import EXECUTING, Clock
+from npu_mlir.simulator.timing.pipes import EXECUTING, CoreClock
 from npu_mlir.simulator.timing.symbolic_times import BoundCheck, Time, strongest
 
 Pair = tuple[Pipe, Pipe]
@@ -95,8 +95,10 @@ class InlinedTiming(Sink):
 
     skips = in_place = True
 
-    def __init__(self, clock: Clock):
+    def __init__(self, clock: CoreClock, alone: bool = True):
         self.clock = clock
+        self.alone = alone
+        """No kernel runs before or behind: pipes start empty, and only their ends count."""
 
     def begin(self, code: SourceWriter, blocks: Blocks) -> None:
         target = blocks.target
@@ -111,6 +113,11 @@ class InlinedTiming(Sink):
             pipe = self._pipe(op.PIPE)
             pipe.heads |= cost.head > 0
             pipe.latencies.add(cost.latency)
+        if not self.alone:
+            # All counts for what follows, and barriers wait for pipes that this kernel does not use.
+            for name in EXECUTING:
+                pipe = self._pipe(name)
+                pipe.heads, pipe.latencies = True, pipe.latencies | {0, 1}
         for block in blocks.infos:
             for op in block.ops:
                 if isinstance(op, npu_isa.SetFlagOp | npu_isa.WaitFlagOp):
@@ -140,21 +147,43 @@ class InlinedTiming(Sink):
     # ---- the function as a whole
 
     def _start(self) -> None:
-        for pipe in self.pipes.values():
-            self.source.line(f"{' = '.join(f'{letter}{pipe.number}' for letter in pipe.kept)} = 0")
-            self.source.line(f"q{pipe.number} = [0] * {self.depth}")
-        for flags in self.flags.values():
-            if flags.computed:
-                self.source.line(f"{flags.name} = [-1] * {flags.size}")
+        line = self.source.line
+        for name, pipe in self.pipes.items():
+            if self.alone:
+                line(f"{' = '.join(f'{letter}{pipe.number}' for letter in pipe.kept)} = 0")
+                line(f"q{pipe.number} = [0] * {self.depth}")
             else:
-                self.source.line(" = ".join([*self._places(flags), "-1"]))
+                state = self.source.bind("p", self.clock.pipes[name].state)
+                line(f"{', '.join(f'{letter}{pipe.number}' for letter in 'fdgq')} = {state}()")
+        for pair, flags in self.flags.items():
+            if self.alone:
+                places = [] if flags.computed else [*self._places(flags), "-1"]
+                line(" = ".join(places) if places else f"{flags.name} = [-1] * {flags.size}")
+                continue
+            pop = self.source.bind("p", self.clock.flags(*pair).pop)
+            pending = [f"{pop}({event}, -1)" for event in range(flags.size)]
+            if flags.computed:
+                line(f"{flags.name} = [{', '.join(pending)}]")
+            else:
+                for place, text in zip(self._places(flags), pending, strict=True):
+                    line(f"{place} = {text}")
 
     def end(self) -> None:
+        line = self.source.line
         for name, pipe in self.pipes.items():
+            if not self.alone:
+                letters = ", ".join(f"{letter}{pipe.number}" for letter in "fdgq")
+                line(f"{self.source.bind('p', self.clock.pipes[name].go_on)}({letters})")
+                continue
             state = self.source.bind("p", self.clock.pipes[name])
-            self.source.line(f"{state}.free = f{pipe.number}")
+            line(f"{state}.free = f{pipe.number}")
             if "d" in pipe.kept:
-                self.source.line(f"{state}.done = d{pipe.number}")
+                line(f"{state}.done = d{pipe.number}")
+        for pair, flags in self.flags.items() if not self.alone else ():
+            pending = self.source.bind("p", self.clock.flags(*pair))
+            for event in range(flags.size):
+                place = flags.place(str(event))
+                line(f"if {place} >= 0: {pending}[{event}] = {place}")
 
     def times(self) -> list[str]:
         names: list[str] = []

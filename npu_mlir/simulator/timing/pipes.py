@@ -14,7 +14,8 @@ The same rules, for many executions, are in `inlined_timing.py`; the tests hold 
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
+from collections.abc import Sequence
 
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.targets.target import Target
@@ -85,6 +86,15 @@ class PipeClock:
             self.gate = ready
         return now
 
+    def state(self) -> tuple[int, int, int, list[int]]:
+        """`free`, `done`, `gate` and `starts`, which is all that the time of later entries depends on."""
+        return self.free, self.done, self.gate, list(self.starts)
+
+    def go_on(self, free: int, done: int, gate: int, starts: Sequence[int]) -> None:
+        """Be in the state that these describe."""
+        self.free, self.done, self.gate = free, done, gate
+        self.starts.extend(starts)
+
     def shift(self, cycles: int) -> None:
         """Let time pass in which the pipe does what leaves it as it is."""
         self.free += cycles
@@ -93,15 +103,39 @@ class PipeClock:
         self.starts.extend([start + cycles for start in self.starts])
 
 
-class Clock:
-    """All pipes of a core and the flags between them."""
+CorePipe = tuple[int, Pipe]
+"""A pipe of a machine: the number of its core, and its name there."""
 
-    def __init__(self, target: Target):
+
+class Clock:
+    """All pipes of a machine and the flags between them. Time goes on from one kernel to the next."""
+
+    def __init__(self, target: Target, cores: int = 1):
         issue, flag = target.latencies["issue"], target.latencies["flag"]
-        self.pipes = {pipe: PipeClock(target.queue_depth, issue, flag) for pipe in EXECUTING}
-        self.flags: dict[tuple[Pipe, Pipe, int], int] = {}
-        """When each pending flag is raised."""
+        self.pipes: dict[CorePipe, PipeClock] = {
+            (core, pipe): PipeClock(target.queue_depth, issue, flag)
+            for core in range(cores)
+            for pipe in EXECUTING
+        }
+        self.flags = defaultdict[tuple[CorePipe, CorePipe], dict[int, int]](dict)
+        """When each pending flag is raised: by the pipe that sets it and the one that waits for it, and by event."""
+        self.cores = [CoreClock(self, core) for core in range(cores)]
+
+
+class CoreClock:
+    """The part of a clock that belongs to one core."""
+
+    def __init__(self, clock: Clock, core: int):
+        self.clock = clock
+        self.core = core
+        self.now = 0
+        """The time of the scalar unit after the last kernel, in cycles."""
+        self.pipes = {pipe: clock.pipes[core, pipe] for pipe in EXECUTING}
+
+    def flags(self, src: Pipe, dst: Pipe) -> dict[int, int]:
+        """When each pending flag between two pipes is raised, by event."""
+        return self.clock.flags[(self.core, src), (self.core, dst)]
 
     def idle(self, now: int) -> int:
-        """When every pipe has executed and completed everything."""
+        """When the scalar unit, at `now`, and every pipe have executed and completed everything."""
         return max(now, *(end for pipe in self.pipes.values() for end in (pipe.free, pipe.done)))

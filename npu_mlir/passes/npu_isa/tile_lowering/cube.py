@@ -30,7 +30,8 @@ from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.tile import Space, space_of
 from npu_mlir.analysis.structured.bodies import copied_input, is_multiply_add
-from npu_mlir.analysis.structured.nest import is_zero_fill
+from npu_mlir.analysis.structured.nest import is_reduction, is_zero_fill
+from npu_mlir.analysis.structured.roles import LoopRoles, loop_roles
 from npu_mlir.ir.loop_bounds import constant_trips
 from npu_mlir.passes.npu_isa.tile_lowering.context import KernelContext
 
@@ -139,6 +140,8 @@ def lower_contraction(ctx: KernelContext, op: GenericOp, accumulators: Accumulat
     c = ctx.buffer(op.outputs[0])
     if (a.space, b.space) != (Space.L0A, Space.L0B):
         raise UserError(f"the cube multiplies L0A by L0B, not {a.space} by {b.space}", loc=op)
+    if a.element != b.element:
+        raise UserError(f"the cube multiplies factors of one type, not {a.element} by {b.element}", loc=op)
     sizes = _matrix_sizes(op)
     loops = accumulators.loops_since_fill(op)
     init, zero = None, None
@@ -156,9 +159,10 @@ def _matrix_sizes(op: GenericOp) -> tuple[int, int, int]:
     a, b, c = (projection(m.data) for m in op.indexing_maps)
     if a is None or b is None or c is None:
         raise UserError("the cube's operands must be indexed by plain dimensions", loc=op)
-    m = [d for d in a if d in c]
-    k = [d for d in a if d not in c]
-    n = [d for d in b if d not in a]
+    reduced = {d for d, is_summed in enumerate(is_reduction(op)) if is_summed}
+    roles = loop_roles(a, b, reduced, len(op.iterator_types)) or LoopRoles((), (), (), ())
+    m, k = ([d for d in a if d in group] for group in (roles.m, roles.k))
+    n = [d for d in b if d in roles.n]
     if a != m + k or b != k + n or c != m + n:
         raise UserError(
             f"the cube needs (m k) x (k n) -> (m n), got {tuple(a)} x {tuple(b)} -> {tuple(c)}", loc=op

@@ -19,7 +19,6 @@ from math import prod
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, MemRefType, Signedness
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Attribute, SSAValue
 
@@ -28,12 +27,13 @@ from npu_mlir.analysis.strides import (
     Lanes,
     StridedLoops,
     StrideError,
+    check_extents,
     element_strides,
-    iteration_extents,
     simplify,
     split,
     widen,
 )
+from npu_mlir.analysis.structured.nest import is_reduction, loop_extents
 from npu_mlir.analysis.structured.vector_form import VectorForm, VectorOperand, classify
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import npu_isa
@@ -130,10 +130,12 @@ def _iteration_space(op: GenericOp) -> tuple[list[list[Linear]], tuple[int, ...]
             raise UserError(f"the indexing map {attr.data} is not linear", loc=op)
         maps.append(linear)
         shapes.append(operand.type.get_shape() if isinstance(operand.type, MemRefType) else ())
+    extents = loop_extents(op)
     try:
-        return maps, iteration_extents(maps, shapes, op.indexing_maps.data[0].data.num_dims)
+        check_extents(maps, shapes, extents)
     except StrideError as error:
         raise UserError(str(error), loc=op) from error
+    return maps, extents
 
 
 def _check_result(op: GenericOp, out_map: Sequence[Linear], form: VectorForm) -> None:
@@ -142,8 +144,8 @@ def _check_result(op: GenericOp, out_map: Sequence[Linear], form: VectorForm) ->
     if any(len(expr.dims()) > 1 for expr in out_map) or len(set(used)) != len(used):
         raise UserError("the result's indexing map must have its own dimension in each coordinate", loc=op)
     accumulates = form.instruction in (npu_isa.VReduceOp, npu_isa.VMaddOp)
-    for dim, iterator in enumerate(op.iterator_types):
-        if dim not in used and (iterator.data == IteratorType.PARALLEL or not accumulates):
+    for dim, reduced in enumerate(is_reduction(op)):
+        if dim not in used and not (reduced and accumulates):
             raise UserError(f"the result has no coordinate for dimension {dim}", loc=op)
 
 

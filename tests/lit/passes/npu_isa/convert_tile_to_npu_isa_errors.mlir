@@ -216,3 +216,43 @@ tile.kernel @not_a_product(%A: memref<64xf32, #tile.space<gm>>) {
   }
   tile.return
 }
+
+// -----
+
+// CHECK: error: the cube multiplies factors of one type, not f16 by f32
+tile.kernel @two_types(%A: memref<64xf32, #tile.space<gm>>) {
+  %x = tile.alloc {address = 0, rows = 1} : memref<16x16xf32, #tile.space<l0c>>
+  %a = tile.alloc {address = 0, rows = 1} : memref<16x16xf16, #tile.space<l0a>>
+  %b = tile.alloc {address = 0, rows = 1} : memref<16x16xf32, #tile.space<l0b>>
+  linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+                  iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%a, %b : memref<16x16xf16, #tile.space<l0a>>, memref<16x16xf32, #tile.space<l0b>>) outs(%x : memref<16x16xf32, #tile.space<l0c>>) {
+  ^bb0(%p: f16, %q: f32, %z: f32):
+    %w = arith.extf %p : f16 to f32
+    %r = arith.mulf %w, %q : f32
+    %s = arith.addf %z, %r : f32
+    linalg.yield %s : f32
+  }
+  tile.return
+}
+
+// -----
+
+// Unsigned factors are no work for the cube, which reads signed numbers.
+// CHECK: error: the cube computes out + a * b only; this body is something else
+tile.kernel @unsigned(%A: memref<64xf32, #tile.space<gm>>) {
+  %x = tile.alloc {address = 0, rows = 1} : memref<16x16xi32, #tile.space<l0c>>
+  %a = tile.alloc {address = 0, rows = 1} : memref<16x16xi8, #tile.space<l0a>>
+  %b = tile.alloc {address = 0, rows = 1} : memref<16x16xi8, #tile.space<l0b>>
+  linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+                  iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%a, %b : memref<16x16xi8, #tile.space<l0a>>, memref<16x16xi8, #tile.space<l0b>>) outs(%x : memref<16x16xi32, #tile.space<l0c>>) {
+  ^bb0(%p: i8, %q: i8, %z: i32):
+    %u = arith.extui %p : i8 to i32
+    %v = arith.extui %q : i8 to i32
+    %r = arith.muli %u, %v : i32
+    %s = arith.addi %z, %r : i32
+    linalg.yield %s : i32
+  }
+  tile.return
+}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import doctest
 from collections.abc import Callable
+from types import ModuleType
 
 import pytest
 from xdsl.dialects.builtin import f16, f32, i8, i32
@@ -10,6 +12,8 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from npu_mlir.analysis import reshapes
+from npu_mlir.analysis.structured import roles
 from npu_mlir.analysis.structured.bodies import body_ops, is_multiply_add
 from npu_mlir.analysis.structured.nest import (
     describe,
@@ -233,3 +237,8 @@ def test_results_are_plain_dims():
     op = generic_of(b.generic([x], b.empty((10,), f32), [halves, (0,)], 1, (), lambda body: body.args[0]))
     with pytest.raises(UserError, match="the maps have to be linear"):
         describe(op)
+
+
+@pytest.mark.parametrize("module", [reshapes, roles])
+def test_doctests(module: ModuleType):
+    assert doctest.testmod(module).failed == 0

@@ -220,6 +220,8 @@ def _window(op: graph.PoolOp) -> tuple[Sequence[int], Sequence[int], Sequence[in
 
 def lowest(dtype: np.dtype[Any]) -> Any:
     """What no element of the type is below."""
+    if dtype == np.bool_:
+        return False
     return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
 
 
@@ -252,6 +254,16 @@ def _window_sum(op: graph.AvgPoolOp, image: Array) -> Array:
     return np.asarray(sum(part for _, part in taps(padded, *_window(op))))
 
 
+def _maximum(x: Array, **options: Any) -> Array:
+    """The maximum along axes; of nothing, it is what never wins."""
+    return np.max(x, initial=lowest(x.dtype), **options)
+
+
+def _minimum(x: Array, **options: Any) -> Array:
+    highest = True if x.dtype == np.bool_ else np.iinfo(x.dtype).max if x.dtype.kind in "iu" else np.inf
+    return np.min(x, initial=highest, **options)
+
+
 def _spatial_axes(layout: Layout, rank: int) -> tuple[int, ...]:
     return tuple(range(2, rank)) if layout is Layout.NCHW else tuple(range(1, rank - 1))
 
@@ -264,14 +276,15 @@ def global_avg_pool(interp: Interpreter, op: graph.GlobalAvgPoolOp, args: Result
 
 @impl("graph.global_max_pool")
 def global_max_pool(interp: Interpreter, op: graph.GlobalMaxPoolOp, args: Results) -> Results:
-    return (args[0].max(_spatial_axes(op.layout.data, args[0].ndim), keepdims=True),)
+    axes = _spatial_axes(op.layout.data, args[0].ndim)
+    return (_maximum(args[0], axis=axes, keepdims=True),)
 
 
 _REDUCTIONS: dict[ReduceKind, Callable[..., Any]] = {
     ReduceKind.SUM: np.sum,
     ReduceKind.MEAN: np.mean,
-    ReduceKind.MAX: np.max,
-    ReduceKind.MIN: np.min,
+    ReduceKind.MAX: _maximum,
+    ReduceKind.MIN: _minimum,
     ReduceKind.PROD: np.prod,
 }
 
@@ -286,7 +299,7 @@ def reduce(interp: Interpreter, op: graph.ReduceOp, args: Results) -> Results:
 @impl("graph.softmax")
 def softmax(interp: Interpreter, op: graph.SoftmaxOp, args: Results) -> Results:
     axis, x = op.axis.value.data, wide(args[0])
-    exponentials = np.exp(x - x.max(axis, keepdims=True))
+    exponentials = np.exp(x - x.max(axis, keepdims=True, initial=-np.inf))
     result = exponentials / exponentials.sum(axis, keepdims=True)
     return (result.astype(args[0].dtype, copy=False),)
 
@@ -294,7 +307,7 @@ def softmax(interp: Interpreter, op: graph.SoftmaxOp, args: Results) -> Results:
 @impl("graph.log_softmax")
 def log_softmax(interp: Interpreter, op: graph.LogSoftmaxOp, args: Results) -> Results:
     axis, x = op.axis.value.data, wide(args[0])
-    shifted = x - x.max(axis, keepdims=True)
+    shifted = x - x.max(axis, keepdims=True, initial=-np.inf)
     result = shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
     return (result.astype(args[0].dtype, copy=False),)
 

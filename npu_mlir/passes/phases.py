@@ -42,6 +42,7 @@ PIPELINE: tuple[Phase, ...] = (
             "convert-graph-to-linalg",
             # Files of other producers, which may say anything in linalg, go through this phase as well.
             "linalg-generalize-named-ops",
+            "linalg-fold-empty",
             "linalg-normalize",
             "linalg-materialize-indices",
             "linalg-split-contractions",

@@ -450,3 +450,65 @@ def test_an_image_of_bytes():
     check(model, {"x": x})
     weights = make([node("Add", "x w", "y")], {"x": x}, w=x[:, ::-1].copy())
     check(weights, {"x": x}, x + x[:, ::-1])
+
+
+EMPTY: dict[str, tuple[list[onnx.NodeProto], tuple[int, ...], dict[str, np.ndarray]]] = {
+    "relu": ([node("Relu", "x", "y")], (0, 4), {}),
+    "broadcast": ([node("Add", "x w", "y")], (3, 0), {"w": np.ones((3, 1), np.float32)}),
+    "product-k": ([node("MatMul", "x w", "y")], (3, 0), {"w": np.ones((0, 5), np.float32)}),
+    "product-m": ([node("MatMul", "x w", "y")], (0, 3), {"w": np.ones((3, 5), np.float32)}),
+    "product-n": ([node("MatMul", "x w", "y")], (2, 3), {"w": np.ones((3, 0), np.float32)}),
+    "product-batch": ([node("MatMul", "x w", "y")], (0, 2, 3), {"w": np.ones((3, 4), np.float32)}),
+    "gemm": (
+        [node("Gemm", "x w c", "y")],
+        (3, 0),
+        {"w": np.ones((0, 5), np.float32), "c": np.arange(5, dtype=np.float32)},
+    ),
+    "sum": ([node("ReduceSum", "x a", "y", keepdims=0)], (0, 4), {"a": np.array([0])}),
+    "product": ([node("ReduceProd", "x a", "y", keepdims=1)], (3, 0), {"a": np.array([1])}),
+    "sum-then-add": (
+        [node("ReduceSum", "x a", "s", keepdims=0), node("Add", "s w", "y")],
+        (3, 0, 2),
+        {"a": np.array([1]), "w": np.ones(2, np.float32)},
+    ),
+    "softmax": ([node("Softmax", "x", "y", axis=-1)], (3, 0), {}),
+    "concat": ([node("Concat", "x w", "y", axis=0)], (0, 4), {"w": np.ones((2, 4), np.float32)}),
+    "transpose": ([node("Transpose", "x", "y", perm=[2, 0, 1])], (2, 0, 3), {}),
+    "reshape": ([node("Reshape", "x s", "y", allowzero=1)], (0, 6), {"s": np.array([2, 0, 3, 1])}),
+    "slice": (
+        [node("Slice", "x s e", "y")],
+        (4, 3),
+        {"s": np.array([2]), "e": np.array([2])},
+    ),
+    "pad": ([node("Pad", "x p", "y")], (0, 3), {"p": np.array([1, 0, 1, 0])}),
+    "expand": ([node("Expand", "x s", "y")], (1, 3), {"s": np.array([0, 3])}),
+    "gather": ([node("Gather", "x i", "y")], (4, 3), {"i": np.zeros(0, np.int64)}),
+    "conv": ([node("Conv", "x w", "y")], (0, 2, 5, 5), {"w": np.ones((3, 2, 3, 3), np.float32)}),
+    "pool": ([node("MaxPool", "x", "y", kernel_shape=[2, 2])], (0, 2, 4, 4), {}),
+    "layer-norm": ([node("LayerNormalization", "x s", "y")], (0, 4), {"s": np.ones(4, np.float32)}),
+    "where": ([node("Less", "x x", "c"), node("Where", "c x x", "y")], (0,), {}),
+    "cast": ([node("Cast", "x", "y", to=onnx.TensorProto.UINT8)], (2, 0), {}),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_tensors_without_elements(name: str):
+    nodes, shape, weights = EMPTY[name]
+    x = np.ones(shape, np.float32)
+    model = make(nodes, {"x": x}, **weights)
+    check(model, {"x": x}, levels=LEVELS)
+    if name != "cast":
+        half = npu_mlir.compile(model, precision="f16").run({"x": x})["y"]
+        np.testing.assert_array_equal(half, reference(model, {"x": x}))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.uint8, np.bool_])
+def test_extremes_of_nothing(dtype: Any):
+    """What never wins: infinities, the ends of the type."""
+    x = np.ones((0, 3), dtype)
+    ends = (-np.inf, np.inf) if dtype is np.float32 else (0, 1)
+    if np.dtype(dtype).kind in "iu":
+        ends = (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    for operator, end in zip(("ReduceMax", "ReduceMin"), ends, strict=True):
+        model = make([node(operator, "x a", "y", keepdims=0)], {"x": x}, 20, a=np.array([0]))
+        check(model, {"x": x}, np.full(3, end, dtype))

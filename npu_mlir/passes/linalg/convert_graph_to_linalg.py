@@ -32,7 +32,8 @@ from npu_mlir.support.diagnostics import Note, UserError
 from npu_mlir.dialects.graph import WeightOp
 from npu_mlir.support.locations import located
 from npu_mlir.passes.dce import erase_dead_ops
-from npu_mlir.passes.linalg.generics import LOCATION, Builder
+from npu_mlir.passes.linalg.fold_empty import is_empty
+from npu_mlir.passes.linalg.generics import LOCATION, Builder, element_of, shape_of
 from npu_mlir.passes.linalg.graph_lowering import LOWERINGS
 from npu_mlir.passes.linalg.signless import make_signless
 
@@ -68,7 +69,10 @@ def _check(ops: list[Operation]) -> None:
 def _lower(op: Operation) -> None:
     builder = Builder(op.attributes.get(LOCATION))
     with located(op):
-        result = LOWERINGS[type(op)](builder, op)
+        if is_empty(op.results[0]):
+            result = builder.empty(shape_of(op.results[0]), element_of(op.results[0]))
+        else:
+            result = LOWERINGS[type(op)](builder, op)
     _replace(op, builder.ops, result)
 
 

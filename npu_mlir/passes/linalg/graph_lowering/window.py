@@ -157,7 +157,9 @@ def global_max_pool(b: Builder, op: graph.GlobalMaxPoolOp) -> SSAValue:
 
 def mean_over(b: Builder, value: SSAValue, axes: Sequence[int]) -> SSAValue:
     """The mean over `axes`, which disappear, in the element type of the value."""
-    factor = 1.0 / float(np.prod([shape_of(value)[d] for d in axes]))
+    count = float(np.prod([shape_of(value)[d] for d in axes]))
+    # The mean of nothing is 0 times infinity.
+    factor = 1.0 / count if count else float("inf")
     total = sum_over(b, value, axes)
     return elementwise(
         b,

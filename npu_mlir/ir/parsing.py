@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
     AnyFloat,
@@ -157,6 +156,9 @@ class LocatingParser(Parser):
             return DenseIntOrFPElementsAttr.from_list(type, [data[0] & 1] * count)
         if len(data) != -(-count // 8):
             self.raise_error(f"{count} elements of i1 are {-(-count // 8)} bytes, got {len(data)}", place)
+
+        import numpy as np
+
         bits = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")[:count]
         return DenseIntOrFPElementsAttr.from_list(type, bits.tolist())
 

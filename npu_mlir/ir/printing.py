@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from xdsl.dialects.builtin import (
     AnyFloat,
     DenseIntOrFPElementsAttr,
@@ -20,10 +19,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.printer import Printer
 
-from npu_mlir.ir.constants import dense_array
 from npu_mlir.ir.resources import quoted
 
 if TYPE_CHECKING:
+    import numpy as np
     from xdsl.ir import Use
 
 
@@ -113,6 +112,11 @@ class IRWriter(Printer):
         type_, element = attribute.get_type(), attribute.get_element_type()
         if not isinstance(type_, TensorType) or not (isinstance(element, AnyFloat) or element == i1):
             return False
+
+        import numpy as np
+
+        from npu_mlir.ir.constants import dense_array
+
         array = dense_array(attribute)
         if array.size < 2 or not _looks_like_splat(array):
             if array.dtype != np.bool_ or array.size <= LONGEST_LIST or array.all() or not array.any():

@@ -17,8 +17,9 @@ from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, linear_map
 from npu_mlir.dialects import tile
-from npu_mlir.dialects.tile import Space, space_of
+from npu_mlir.dialects.tile import Space, space_of, steps_of
 from npu_mlir.interpreters.framework import Interpreter
+from npu_mlir.interpreters.npu_isa.functions import epilogue
 from npu_mlir.interpreters.registry import Results, Step, impl, prepare
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.dtypes import numpy_dtype, static_shape
@@ -173,6 +174,7 @@ def load(interp: Interpreter, op: tile.LoadOp) -> Step:
     count = len(op.indices)
     box = Box(op.map.data, count, shape)
     pad = op.pad.value.data if op.pad is not None else None
+    steps = steps_of(op.epilogue)
 
     def step(args: Results) -> Results:
         out = args[1 + count] if len(args) > 1 + count else np.empty(shape, dtype)
@@ -181,8 +183,8 @@ def load(interp: Interpreter, op: tile.LoadOp) -> Step:
         else:
             out[...] = pad
         _read(box, args[0], args[1 : 1 + count], out)
-        if op.relu is not None:
-            np.maximum(out, dtype.type(0), out=out)
+        if steps:
+            out[...] = epilogue(out, steps)
         return () if len(args) > 1 + count else (out,)
 
     return step

@@ -8,7 +8,6 @@ from typing import ClassVar
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     IntegerAttr,
-    UnitAttr,
     i64,
 )
 from xdsl.ir import Attribute, SSAValue
@@ -42,7 +41,7 @@ from npu_mlir.dialects.npu_isa.base import (
     strided_extent,
 )
 from npu_mlir.dialects.npu_isa.syntax import ADDRESS, Address, Over, Strides
-from npu_mlir.dialects.tile import Cube, Space, element_bits, element_bytes, storage_bytes
+from npu_mlir.dialects.tile import Cube, EpilogueAttr, Space, element_bits, element_bytes, storage_bytes
 from npu_mlir.support.arithmetic import round_up
 from npu_mlir.support.diagnostics import located_errors
 
@@ -51,13 +50,13 @@ from npu_mlir.support.diagnostics import located_errors
 class FixpipeUbOp(Instruction):
     """L0C -> UB: a strided block of accumulators (cores whose L0C reaches UB).
 
-    On the way they are cast to the type of the destination, `result`, and with `relu` negative ones become zero.
+    On the way they take the steps of the `epilogue`, and are cast to the type of the destination, `result`.
 
     Example:
 
     ```mlir
     npu_isa.fixpipe_ub %c<64, 1> -> %u<56, 1> over [16, 50] : f32
-    npu_isa.fixpipe_ub %c<64, 1> -> %u<64, 1> over [16, 50] relu : f32 -> f16
+    npu_isa.fixpipe_ub %c<64, 1> -> %u<64, 1> over [16, 50] epilogue <relu> : f32 -> f16
     ```
     """
 
@@ -70,11 +69,11 @@ class FixpipeUbOp(Instruction):
     dest_strides = prop_def(DenseArrayBase)
     element = prop_def(Attribute)
     result = opt_prop_def(Attribute)
-    relu = opt_prop_def(UnitAttr)
+    epilogue = opt_prop_def(EpilogueAttr)
     custom_directives = (Over, Strides)
     assembly_format = (
-        "$source custom<Strides>($source_strides) `->` $dest custom<Strides>($dest_strides) custom<Over>($shape) (`relu` $relu^)? "
-        "attr-dict `:` $element (`->` $result^)?"
+        "$source custom<Strides>($source_strides) `->` $dest custom<Strides>($dest_strides) custom<Over>($shape) "
+        "(`epilogue` $epilogue^)? attr-dict `:` $element (`->` $result^)?"
     )
 
     def __init__(
@@ -86,7 +85,7 @@ class FixpipeUbOp(Instruction):
         dest_strides: Sequence[int],
         element: Attribute,
         result: Attribute | None = None,
-        relu: bool = False,
+        epilogue: EpilogueAttr | None = None,
     ):
         super().__init__(
             operands=[source, dest],
@@ -96,7 +95,7 @@ class FixpipeUbOp(Instruction):
                 "dest_strides": array(dest_strides),
                 "element": element,
                 "result": result if result != element else None,
-                "relu": UnitAttr() if relu else None,
+                "epilogue": epilogue,
             },
         )
 

@@ -12,6 +12,7 @@ from xdsl.ir import Dialect
 
 from npu_mlir.dialects.tile.buffers import AllocOp, SlotOp
 from npu_mlir.dialects.tile.cube import Cube, CubeTile, cube_type, layout, may_multiply, tile_bytes
+from npu_mlir.dialects.tile.epilogue import EpilogueAttr, steps_of
 from npu_mlir.dialects.tile.host import HostOp, YieldOp
 from npu_mlir.dialects.tile.kernels import KernelOp, LaunchOp, ReturnOp
 from npu_mlir.dialects.tile.schedule import ScheduleAttr
@@ -33,7 +34,7 @@ from npu_mlir.dialects.tile.transfers import LOADS, STORES, LoadOp, StoreOp, che
 Tile = Dialect(
     "tile",
     [ReturnOp, KernelOp, LaunchOp, HostOp, YieldOp, LoadOp, StoreOp, AllocOp, SlotOp],
-    [SpaceAttr, ScheduleAttr],
+    [SpaceAttr, ScheduleAttr, EpilogueAttr],
 )
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "AllocOp",
     "Cube",
     "CubeTile",
+    "EpilogueAttr",
     "HostOp",
     "KernelOp",
     "LaunchOp",
@@ -67,6 +69,7 @@ __all__ = [
     "may_multiply",
     "place",
     "space_of",
+    "steps_of",
     "storage_bytes",
     "tile_bytes",
 ]

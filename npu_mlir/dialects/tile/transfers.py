@@ -12,7 +12,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     MemRefType,
     TensorType,
-    UnitAttr,
 )
 from xdsl.ir import (
     Attribute,
@@ -34,6 +33,7 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from npu_mlir.dialects.syntax import Indices, Map
+from npu_mlir.dialects.tile.epilogue import EpilogueAttr
 from npu_mlir.dialects.tile.spaces import Space, TileType, space_of
 
 LOADS: frozenset[tuple[Space, Space]] = frozenset(
@@ -70,7 +70,7 @@ def check_map(map_: AffineMap, indices: int, tile_rank: int, memory_rank: int, w
 class LoadOp(IRDLOperation):
     """Bring a tile to another space: element `d` of the tile is `source[map(indices, d)]`, or `pad` outside the source.
 
-    A load from L0C may cast to the element type of the tile, after setting negative values to zero with `relu`.
+    A load from L0C may cast to the element type of the tile, after the steps of an `epilogue`.
 
     On tensors it has a result, on memrefs a destination. Between GM and a tile of unplaced type (no encoding) it stands
     for the whole operand before tiling.
@@ -80,6 +80,8 @@ class LoadOp(IRDLOperation):
     ```mlir
     %t = tile.load %a[%i] map affine_map<(i0, d0, d1) -> (i0 + d0, d1)> pad 0.0 : f32
       : memref<60x64xf32, #tile.space<gm>> -> tensor<16x64xf32, #tile.space<ub>>
+    %u = tile.load %c[] map affine_map<(d0, d1) -> (d0, d1)> epilogue <relu>
+      : tensor<16x64xf32, #tile.space<l0c>> -> tensor<16x64xf16, #tile.space<ub>>
     ```
     """
 
@@ -89,13 +91,13 @@ class LoadOp(IRDLOperation):
     dest = opt_operand_def(MemRefType)
     map = prop_def(AffineMapAttr)
     pad = opt_prop_def(FloatAttr | IntegerAttr)
-    relu = opt_prop_def(UnitAttr)
+    epilogue = opt_prop_def(EpilogueAttr)
     result = opt_result_def(TensorType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def()
     custom_directives = (Indices, Map)
     assembly_format = (
-        "$source custom<Indices>($indices) (`into` $dest^)? custom<Map>($map) (`pad` $pad^)? (`relu` $relu^)? "
+        "$source custom<Indices>($indices) (`into` $dest^)? custom<Map>($map) (`pad` $pad^)? (`epilogue` $epilogue^)? "
         "attr-dict `:` type($source) (`,` type($dest)^)? (`->` type($result)^)?"
     )
 
@@ -107,14 +109,14 @@ class LoadOp(IRDLOperation):
         result_type: Attribute | None = None,
         dest: SSAValue | None = None,
         pad: Attribute | None = None,
-        relu: bool = False,
+        epilogue: EpilogueAttr | None = None,
     ):
         super().__init__(
             operands=[source, indices, dest],
             properties={
                 "map": map_ if isinstance(map_, AffineMapAttr) else AffineMapAttr(map_),
                 "pad": pad,
-                "relu": UnitAttr() if relu else None,
+                "epilogue": epilogue,
             },
             result_types=[result_type],
         )
@@ -132,8 +134,8 @@ class LoadOp(IRDLOperation):
         source = cast("TileType", self.source.type)
         tile = self.tile_type
         from_l0c = space_of(source) is Space.L0C
-        if self.relu is not None and not from_l0c:
-            raise VerifyException("only a load from L0C can set negative values to zero")
+        if self.epilogue is not None and not from_l0c:
+            raise VerifyException("only a load from L0C has an epilogue")
         if source.get_element_type() != tile.get_element_type() and not from_l0c:
             raise VerifyException(f"tile.load keeps the element type, got {source} and {tile}")
         check_map(self.map.data, len(self.indices), len(tile.get_shape()), len(source.get_shape()), self.name)

@@ -14,12 +14,20 @@ from xdsl.ir import Attribute
 
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa.base import ints
-from npu_mlir.dialects.tile import Space
+from npu_mlir.dialects.tile import Space, steps_of
 from npu_mlir.interpreters import sums
 from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.npu_isa.core import Core
-from npu_mlir.interpreters.npu_isa.functions import BINARY, COMPARE, REDUCE, UNARY, compute_type, convert
+from npu_mlir.interpreters.npu_isa.functions import (
+    BINARY,
+    COMPARE,
+    REDUCE,
+    UNARY,
+    compute_type,
+    convert,
+    epilogue,
+)
 from npu_mlir.interpreters.registry import Results, impl
 from npu_mlir.support.dtypes import numpy_dtype
 from npu_mlir.targets.module_target import target_of
@@ -114,7 +122,7 @@ def accumulator_type(result: np.dtype[Any]) -> np.dtype[Any]:
 def fixpipe_ub(interp: Interpreter, op: npu_isa.FixpipeUbOp, args: Results) -> Results:
     core, shape, dtype = core_of(interp), ints(op.shape), numpy_dtype(op.element)
     source = core.view(Space.L0C, args[0], shape, ints(op.source_strides), dtype)
-    values = source if op.relu is None else np.maximum(source, dtype.type(0))
+    values = epilogue(source, steps_of(op.epilogue))
     core.view(Space.UB, args[1], shape, ints(op.dest_strides), numpy_dtype(op.dest_element))[...] = values
     return ()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,17 @@ COMPARE: dict[str, np.ufunc] = {
 }
 
 REDUCE: dict[str, np.ufunc] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+EPILOGUE: dict[str, Function] = {"relu": UNARY["relu"]}
+"""The steps of the fixpipe."""
+
+
+def epilogue(values: np.ndarray, steps: Sequence[str]) -> np.ndarray:
+    """Accumulators after these steps of the fixpipe."""
+    for step in steps:
+        values = EPILOGUE[step](values)
+    return values
 
 
 def convert(value: np.ndarray, dtype: np.dtype[Any], unsigned: bool) -> np.ndarray:

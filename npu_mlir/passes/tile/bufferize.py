@@ -147,7 +147,7 @@ class _Bufferizer:
         result = op.results[0]
         dest = self._alloc(result, op)
         source = self.buffers.get(op.source, op.source)
-        new = tile.LoadOp(source, list(op.indices), op.map, None, dest, op.pad, op.relu is not None)
+        new = tile.LoadOp(source, list(op.indices), op.map, None, dest, op.pad, op.epilogue)
         new.attributes |= op.attributes
         cast("Block", op.parent).insert_op_before(new, op)
         self.buffers[result] = dest

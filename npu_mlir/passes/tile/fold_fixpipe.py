@@ -8,7 +8,7 @@ Before:
 
 After:
 
-    %r = tile.load %acc[%s] ... relu : tensor<64x32xf32, l0c> -> tensor<16x32xf16, ub>
+    %r = tile.load %acc[%s] ... epilogue <relu> : tensor<64x32xf32, l0c> -> tensor<16x32xf16, ub>
 
 Leaves alone: results that something else reads as well, operations that permute or broadcast.
 Runs after `tile-split-compute`, which leaves one operation in each body.
@@ -28,7 +28,7 @@ from xdsl.passes import ModulePass
 from npu_mlir.analysis.structured.bodies import is_relu, only_op
 from npu_mlir.analysis.structured.nest import is_reduction, maps_of
 from npu_mlir.dialects import tile
-from npu_mlir.dialects.tile import Space, space_of
+from npu_mlir.dialects.tile import Space, space_of, steps_of
 from npu_mlir.support.locations import fused
 
 
@@ -56,7 +56,8 @@ def _fold(load: tile.LoadOp) -> None:
         inner = only_op(user)
         cast_, relu = isinstance(inner, arith.TruncFOp), inner is not None and is_relu(inner)
         # The fixpipe sets negative values to zero before it casts, which is the same as after, but only once.
-        if not cast_ and (not relu or load.relu is not None):
+        steps = steps_of(load.epilogue)
+        if not cast_ and (not relu or "relu" in steps):
             return
         if (
             cast_
@@ -66,9 +67,8 @@ def _fold(load: tile.LoadOp) -> None:
             return
         result = user.results[0]
         type_ = cast("TensorType[Attribute]", result.type)
-        new = tile.LoadOp(
-            load.source, list(load.indices), load.map, type_, None, load.pad, relu or load.relu is not None
-        )
+        epilogue = tile.EpilogueAttr.of((*steps, "relu") if relu else steps)
+        new = tile.LoadOp(load.source, list(load.indices), load.map, type_, None, load.pad, epilogue)
         new.attributes |= load.attributes
         new.location = fused(load, user)
         block = load.parent

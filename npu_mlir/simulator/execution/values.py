@@ -17,7 +17,7 @@ from xdsl.ir import Attribute
 
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa.base import ints
-from npu_mlir.dialects.tile import Space
+from npu_mlir.dialects.tile import Space, steps_of
 from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.npu_isa import accumulator_type, use_core
@@ -174,11 +174,12 @@ def _gm_store(core: Core, l0: L0, op: npu_isa.GmStore) -> Run:
 def _fixpipe_ub(core: Core, l0: L0, op: npu_isa.FixpipeUbOp) -> Run:
     shape, dtype, result = ints(op.shape), numpy_dtype(op.element), numpy_dtype(op.dest_element)
     source_strides, dest_strides = ints(op.source_strides), ints(op.dest_strides)
+    steps = steps_of(op.epilogue)
 
     def prepare(source: int, dest: int) -> Thunk:
         block = core.view(Space.L0C, source, shape, source_strides, dtype)
         out = core.view(Space.UB, dest, shape, dest_strides, result)
-        if op.relu is not None:
+        if "relu" in steps:
             return partial(np.maximum, block, dtype.type(0), out=out, casting="unsafe")
         return partial(np.copyto, out, block, casting="unsafe")
 

@@ -167,5 +167,5 @@ def _emit_fixpipe_ub(
     if not inside.rank:
         inside = StridedLoops((1,), ((1,), (1,)))
     to_strides, from_strides = inside.strides
-    types, relu = (source.element, dest.element), op.relu is not None
-    ctx.emit(npu_isa.FixpipeUbOp(from_, to, inside.extents, from_strides, to_strides, *types, relu))
+    types = (source.element, dest.element)
+    ctx.emit(npu_isa.FixpipeUbOp(from_, to, inside.extents, from_strides, to_strides, *types, op.epilogue))

@@ -21,8 +21,8 @@ func.func @f(%x: memref<60x50xf16, #tile.space<gm>>, %y: memref<60x50xf16, #tile
     : memref<60x50xf16, #tile.space<gm>>
   // CHECK-NEXT: npu_isa.fixpipe_ub %c<64, 1> -> %u<56, 1> over [16, 50] {npu.node = "conv1"} : f32
   npu_isa.fixpipe_ub %c<64, 1> -> %u<56, 1> over [16, 50] {"npu.node" = "conv1"} : f32
-  // CHECK-NEXT: npu_isa.fixpipe_ub %c<64, 1> -> %u<64, 1> over [16, 50] relu : f32 -> f16
-  npu_isa.fixpipe_ub %c<64, 1> -> %u<64, 1> over [16, 50] relu : f32 -> f16
+  // CHECK-NEXT: npu_isa.fixpipe_ub %c<64, 1> -> %u<64, 1> over [16, 50] epilogue <relu> : f32 -> f16
+  npu_isa.fixpipe_ub %c<64, 1> -> %u<64, 1> over [16, 50] epilogue <relu> : f32 -> f16
   // CHECK-NEXT: npu_isa.load_l0a %l<256, 1> -> %a over [12, 64] rows 1 : f16
   npu_isa.load_l0a %l<256, 1> -> %a over [12, 64] rows 1 : f16
   // CHECK-NEXT: npu_isa.load_l0a %l<24, 4, 12, 2, 1> -> %a over [3, 3, 2, 2, 2] rows 2 : f32

@@ -32,7 +32,7 @@ tile.kernel @tensors(%x: memref<60x64xf32, #gm>, %y: memref<60x64xf32, #gm>) {
 // CHECK-NEXT:    %h = tile.alloc : memref<16x64xf16, #tile.space<ub>>
 // CHECK-NEXT:    %s = tile.slot %u[%i] : memref<16x64xf32, #tile.space<ub>>
 // CHECK-NEXT:    tile.load %x[%i] into %s map affine_map<(d0, d1, d2) -> ((d0 + d1), d2)> pad 1.000000e+00 : f32 : memref<60x64xf32, #tile.space<gm>>, memref<16x64xf32, #tile.space<ub>>
-// CHECK-NEXT:    tile.load %c[] into %h map affine_map<(d0, d1) -> (d0, d1)> relu : memref<16x64xf32, #tile.space<l0c>>, memref<16x64xf16, #tile.space<ub>>
+// CHECK-NEXT:    tile.load %c[] into %h map affine_map<(d0, d1) -> (d0, d1)> epilogue <relu> : memref<16x64xf32, #tile.space<l0c>>, memref<16x64xf16, #tile.space<ub>>
 // CHECK-NEXT:    tile.store %s, %y[%i]
 // CHECK-NEXT:    tile.store %c, %y[%i]
 tile.kernel @memrefs(%x: memref<60x64xf32, #gm>, %y: memref<60x64xf32, #gm>) {
@@ -43,7 +43,7 @@ tile.kernel @memrefs(%x: memref<60x64xf32, #gm>, %y: memref<60x64xf32, #gm>) {
   %s = tile.slot %u[%i] : memref<16x64xf32, #ub>
   tile.load %x[%i] into %s map affine_map<(i, d0, d1) -> (i + d0, d1)> pad 1.0 : f32
     : memref<60x64xf32, #gm>, memref<16x64xf32, #ub>
-  tile.load %c[] into %h map affine_map<(d0, d1) -> (d0, d1)> relu : memref<16x64xf32, #l0c>, memref<16x64xf16, #ub>
+  tile.load %c[] into %h map affine_map<(d0, d1) -> (d0, d1)> epilogue <relu> : memref<16x64xf32, #l0c>, memref<16x64xf16, #ub>
   tile.store %s, %y[%i] map affine_map<(i, d0, d1) -> (i + d0, d1)> : memref<16x64xf32, #ub>, memref<60x64xf32, #gm>
   tile.store %c, %y[%i] map affine_map<(i, d0, d1) -> (i + d0, d1)> : memref<16x64xf32, #l0c>, memref<60x64xf32, #gm>
   tile.return

@@ -33,9 +33,9 @@ tile.kernel @path(%x: memref<8xf32, #tile.space<gm>>) {
 
 // -----
 
-// CHECK: error: 'tile.load' op only a load from L0C can set negative values to zero
+// CHECK: error: 'tile.load' op only a load from L0C has an epilogue
 tile.kernel @relu(%x: memref<8xf32, #tile.space<gm>>) {
-  %t = tile.load %x[] map affine_map<(d0) -> (d0)> relu : memref<8xf32, #tile.space<gm>> -> tensor<4xf32, #tile.space<ub>>
+  %t = tile.load %x[] map affine_map<(d0) -> (d0)> epilogue <relu> : memref<8xf32, #tile.space<gm>> -> tensor<4xf32, #tile.space<ub>>
   tile.return
 }
 
@@ -98,5 +98,21 @@ tile.kernel @slot(%x: memref<8xf32, #tile.space<gm>>) {
   %a = tile.alloc {slots = 2} : memref<8xf32, #tile.space<ub>>
   %i = arith.constant 0 : index
   %s = "tile.slot"(%a, %i) : (memref<8xf32, #tile.space<ub>>, index) -> memref<4xf32, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: the fixpipe has no step 'gelu', expected relu
+tile.kernel @step(%c: memref<8xf32, #tile.space<l0c>>) {
+  %t = tile.load %c[] map affine_map<(d0) -> (d0)> epilogue <gelu> : memref<8xf32, #tile.space<l0c>> -> tensor<8xf32, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: an epilogue has each step at most once, and at least one, in the order relu
+tile.kernel @steps(%c: memref<8xf32, #tile.space<l0c>>) {
+  %t = tile.load %c[] map affine_map<(d0) -> (d0)> epilogue <relu, relu> : memref<8xf32, #tile.space<l0c>> -> tensor<8xf32, #tile.space<ub>>
   tile.return
 }

@@ -7,7 +7,7 @@
 
 // A cast and a relu behind a load from L0C go into the load, which keeps its attributes.
 // CHECK-LABEL: tile.kernel @cast_and_relu(
-// CHECK:         %r = tile.load %acc[] map affine_map<(d0, d1) -> (d0, d1)> relu {test.note} : tensor<8x8xf32, #tile.space<l0c>> -> tensor<8x8xf16, #tile.space<ub>>
+// CHECK:         %r = tile.load %acc[] map affine_map<(d0, d1) -> (d0, d1)> epilogue <relu> {test.note} : tensor<8x8xf32, #tile.space<l0c>> -> tensor<8x8xf16, #tile.space<ub>>
 // CHECK:         tile.store %r
 tile.kernel @cast_and_relu(%y: memref<8x8xf16, #gm>) {
   %zero = arith.constant 0.0 : f32

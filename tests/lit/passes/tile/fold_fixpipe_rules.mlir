@@ -36,7 +36,7 @@ tile.kernel @cast(%y: memref<8x8xf16, #gm>) {
 
 // Relu alone.
 // CHECK-LABEL: tile.kernel @relu(
-// CHECK:         %[[R:.*]] = tile.load %acc[] {{.*}} relu : {{.*}} -> tensor<8x8xf32, #tile.space<ub>>
+// CHECK:         %[[R:.*]] = tile.load %acc[] {{.*}} epilogue <relu> : {{.*}} -> tensor<8x8xf32, #tile.space<ub>>
 // CHECK-NOT:     arith.maximumf
 // CHECK:         tile.store %[[R]]
 tile.kernel @relu(%y: memref<8x8xf32, #gm>) {
@@ -65,7 +65,7 @@ tile.kernel @relu(%y: memref<8x8xf32, #gm>) {
 
 // Relu in front of a cast is the same as behind it.
 // CHECK-LABEL: tile.kernel @relu_and_cast(
-// CHECK:         %[[R:.*]] = tile.load %acc[] {{.*}} relu : {{.*}} -> tensor<8x8xf16, #tile.space<ub>>
+// CHECK:         %[[R:.*]] = tile.load %acc[] {{.*}} epilogue <relu> : {{.*}} -> tensor<8x8xf16, #tile.space<ub>>
 // CHECK-NOT:     linalg.generic
 // CHECK:         tile.store %[[R]]
 tile.kernel @relu_and_cast(%y: memref<8x8xf16, #gm>) {
@@ -101,7 +101,7 @@ tile.kernel @relu_and_cast(%y: memref<8x8xf16, #gm>) {
 
 // One relu has a place, a second one stays.
 // CHECK-LABEL: tile.kernel @two_relus(
-// CHECK:         tile.load %acc[] {{.*}} relu :
+// CHECK:         tile.load %acc[] {{.*}} epilogue <relu> :
 // CHECK:         arith.maximumf
 // CHECK-NOT:     arith.maximumf
 tile.kernel @two_relus(%y: memref<8x8xf32, #gm>) {

@@ -24,7 +24,7 @@ builtin.module attributes {npu.target = "toy"} {
 // ISA-LABEL:   tile.kernel @bias(
 // ISA:           npu_isa.load_l1 %bias
 // ISA:           npu_isa.mmad {{.*}} bias {{.*}} : f32, f32 -> f32
-// ISA:           npu_isa.fixpipe_ub {{.*}} relu : f32
+// ISA:           npu_isa.fixpipe_ub {{.*}} epilogue <relu> : f32
 // ISA-NOT:       npu_isa.vbinary
 // ISA:           tile.return
 tile.kernel @bias(%x: memref<8x6xf32, #gm>, %w: memref<6x4xf32, #gm>, %bias: memref<4xf32, #gm>, %y: memref<8x4xf32, #gm>) {

@@ -40,11 +40,13 @@ from __future__ import annotations
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from npu_mlir.dialects import tile
 from npu_mlir.passes.tile.kernel import read_kernel
 from npu_mlir.passes.tile.kernel_sizes import kernel_sizes
+from npu_mlir.passes.tile.tiled_bodies import replace_body
 from npu_mlir.passes.tile.tiler.tiler import Tiler
 
 
@@ -61,8 +63,11 @@ class ApplySchedule(ModulePass):
 
 def apply_schedule(op: tile.KernelOp) -> None:
     """Replace the body of a kernel by its tiled form."""
-    kernel = read_kernel(op)
-    assert op.schedule is not None
-    tiled = Tiler(kernel, kernel_sizes(kernel, op.schedule), op.schedule.order, op.schedule.bypass_ub).run()
-    op.body.detach_block(op.body.block)
-    op.body.add_block(tiled)
+    replace_body(op, lambda: _tiled(op))
+
+
+def _tiled(op: tile.KernelOp) -> Block:
+    """The tiled body of a kernel. Raises UserError if the schedule is not for this kernel."""
+    kernel, schedule = read_kernel(op), op.schedule
+    assert schedule is not None
+    return Tiler(kernel, kernel_sizes(kernel, schedule), schedule.order, schedule.bypass_ub).run()

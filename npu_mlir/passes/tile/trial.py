@@ -17,6 +17,7 @@ from npu_mlir.dialects.context import make_context
 from npu_mlir.passes import load_pass
 from npu_mlir.passes.phases import PIPELINE
 from npu_mlir.passes.tile.plan_memory import Overflow, PlanMemory, try_plan
+from npu_mlir.passes.tile.tiled_bodies import kept_for
 from npu_mlir.passes.upcoming import upcoming_passes
 from npu_mlir.support.diagnostics import Note, UserError
 from npu_mlir.support.remarks import muted
@@ -51,13 +52,13 @@ def try_schedule(
 ) -> Overflow | None:
     """Run the passes on a copy of the kernel with this schedule and plan its memory: what overflows, if something does.
 
-    Raises UserError if a pass does.
+    The tiled body of one that fits is kept for the kernel. Raises UserError if a pass does.
     """
     copy = op.clone()
     copy.schedule = schedule
     root = op.get_toplevel_object()
     module = ModuleOp([copy], dict(root.attributes) if isinstance(root, ModuleOp) else {})
-    with muted():
+    with muted(), kept_for(op) as keep:
         for pass_ in tried_passes() if passes is None else passes:
             try:
                 pass_.apply(ctx or make_context(), module)
@@ -65,4 +66,7 @@ def try_schedule(
                 error.notes.append(Note(f"in pass '{pass_.name}', while {schedule} was tried"))
                 raise
     kernels = [kernel for kernel in module.ops if isinstance(kernel, tile.KernelOp)]
-    return next((overflow for kernel in kernels if (overflow := try_plan(kernel, target)) is not None), None)
+    overflow = next((found for kernel in kernels if (found := try_plan(kernel, target)) is not None), None)
+    if overflow is None:
+        keep()
+    return overflow

@@ -19,6 +19,7 @@ from isa_programs import gemm, parse
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.simulator import Run, SimulationError, simulate
+from npu_mlir.simulator.checks.gm_hazards import GmArray
 from npu_mlir.simulator.program import blocks
 from npu_mlir.simulator.program.blocks import Blocks
 from npu_mlir.targets.target import Target, get_target
@@ -151,12 +152,51 @@ def test_arrays_have_names_where_only_time_is_asked_for():
     run.end()
 
 
-def test_arrays_that_overlap_in_part_are_refused():
+SHARED = [(1000, True), (1128, True), (1252, True), (1256, False), (748, True), (744, False)]
+
+
+@pytest.mark.parametrize(("start", "races"), SHARED)
+def test_arrays_that_share_bytes(start: int, races: bool):
     run = Run(TOY)
+    run.execute(step("exp", 0), [None, None, range(1000, 1256)], values=False)
+    arrays = [None, range(start, start + 256), None]
+    if races:
+        with pytest.raises(SimulationError, match="race between MTE3 and MTE2 in GM"):
+            run.execute(step("neg", 256, 1), arrays, values=False)
+        return
+    run.execute(step("neg", 256, 1), arrays, values=False)
+    run.end()
+
+
+def test_what_lies_elsewhere_in_the_same_memory_is_overwritten():
     memory = np.zeros(96, np.float32)
-    run.execute(step("exp", 0), [array(0), array(1), memory[:64]])
-    with pytest.raises(SimulationError, match="argument 0 of '@neg' overlaps in part"):
-        run.execute(step("neg", 256, 1), [memory[32:], array(2), array(3)])
+    run = Run(TOY)
+    run.execute(step("exp", 0, behind=SET), [array(0), array(1), memory[:64]])
+    run.execute(step("neg", 256, 1, before=WAIT, behind=SET), [array(2), array(3), memory[32:]])
+    # Half of what the first has stored is left.
+    with pytest.raises(
+        SimulationError, match=r"MTE2 reads elements \[0:64\] of argument 1, a result, before"
+    ):
+        run.execute(step("exp", 0, 2, before=WAIT), [array(4), memory[:64], array(5)])
+
+
+@given(
+    starts=st.tuples(st.integers(0, 40), st.integers(0, 40)),
+    sizes=st.tuples(st.sampled_from((1, 2, 4, 8)), st.sampled_from((1, 2, 4, 8))),
+    counts=st.tuples(st.integers(1, 9), st.integers(1, 9)),
+    chosen=st.sets(st.integers(0, 8), min_size=1),
+)
+def test_elements_that_share_bytes(
+    starts: tuple[int, int], sizes: tuple[int, int], counts: tuple[int, int], chosen: set[int]
+):
+    a, b = (
+        GmArray(count, size, range(start, start + count * size))
+        for start, size, count in zip(starts, sizes, counts, strict=True)
+    )
+    elements = [i for i in sorted(chosen) if i < counts[1]]
+    bytes_ = {starts[1] + i * sizes[1] + k for i in elements for k in range(sizes[1])}
+    expected = sorted({(byte - starts[0]) // sizes[0] for byte in bytes_} & set(range(counts[0])))
+    assert list(a.elements_of(b, np.array(elements, np.int64))) == expected
 
 
 def test_an_array_that_no_kernel_of_the_run_has_written_completely():

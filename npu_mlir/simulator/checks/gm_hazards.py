@@ -1,15 +1,15 @@
 """Hazards in GM: arrays that are written need attention.
 
 A result must be written completely, and not be read before. An array that several pipes touch is checked element by
-element for races. Where kernels follow each other these are all arrays, and an array is known again by its address or
-name, whatever shape it has in a kernel.
-
-Does not handle: arrays of several kernels that overlap in part; they are an error.
+element for races. Where kernels follow each other these are all arrays. An array is known again by its address or name,
+whatever shape it has in a kernel. Arrays may share bytes, as a memory plan lets them: what touches one then races with
+what touches the same bytes of the other, and what is written to one is no longer there in the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -22,16 +22,21 @@ from npu_mlir.simulator.checks.pipe_numbers import core_of, pipe_number
 from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.simulator.program.gm_box import GmBox, box_of
 from npu_mlir.support.diagnostics import UserError
-from npu_mlir.support.dtypes import static_shape
+from npu_mlir.support.dtypes import numpy_dtype, static_shape
 from npu_mlir.targets.target import Target
 
 GmCheck = Callable[[int, Sequence[int]], None]
 
 
 class GmArray:
-    """An array in GM: what is known of each element, in their order."""
+    """An array in GM: what is known of each element, in their order. `place` are its bytes, if these are known."""
 
-    def __init__(self, size: int):
+    def __init__(self, size: int, bytes_: int, place: range | None):
+        self.bytes = bytes_
+        """Of an element."""
+        self.place = place
+        self.sharing: list[GmArray] = []
+        """Arrays that have bytes in common with this one."""
         self.written = np.zeros(size, np.bool_)
         self.last: dict[tuple[int, bool], np.ndarray] = {}
         """For each pipe, for reads and writes: the number of the entry that touched each element last."""
@@ -46,6 +51,18 @@ class GmArray:
             self.last[pipe, write] = np.zeros(self.written.size, np.int64)
         return self.last[pipe, write]
 
+    def shares(self, place: range) -> bool:
+        """Whether it has bytes in common with that place."""
+        return self.place is not None and self.place.start < place.stop and place.start < self.place.stop
+
+    def elements_of(self, other: GmArray, elements: np.ndarray) -> np.ndarray:
+        """The elements here that share bytes with elements of another array."""
+        assert self.place is not None and other.place is not None
+        first = other.place.start - self.place.start + elements.ravel() * other.bytes
+        steps = [*range(0, other.bytes, self.bytes), other.bytes - 1]
+        found = np.unique((first[:, None] + steps) // self.bytes)
+        return found[(found >= 0) & (found < self.written.size)]
+
 
 class _Argument:
     """An array as an argument of a kernel."""
@@ -58,6 +75,11 @@ class _Argument:
         self.shared = shared
         """Several pipes touch it."""
 
+    @cached_property
+    def numbers(self) -> np.ndarray:
+        """The number of each element."""
+        return np.arange(self.written.size).reshape(self.shape)
+
 
 class GmMemory:
     """The arrays in GM. `clocks` are the vector clocks of the pipes; `alone` says that one kernel is all that runs."""
@@ -67,6 +89,7 @@ class GmMemory:
         self.clocks = clocks
         self.alone = alone
         self.arrays: dict[Hashable, GmArray] = {}
+        """By what tells them apart, and the size of an element."""
 
     def enter(self, kernel: tile.KernelOp, arguments: Sequence[Any], core: int) -> KernelGm:
         """A kernel begins; see `Hazards.enter`."""
@@ -84,7 +107,7 @@ class GmMemory:
             if self.alone and arg not in written | outputs:
                 continue
             shape = static_shape(arg.type)
-            array = self._array(kernel, i, arguments[i] if i < len(arguments) else None, prod(shape))
+            array = self._array(kernel, i, arguments[i] if i < len(arguments) else None)
             if arg in outputs:
                 if not array.writers:
                     array.written[...] = False
@@ -94,26 +117,26 @@ class GmMemory:
             used[arg] = _Argument(array, i, shape, shared)
         return KernelGm(self, kernel, used, core)
 
-    def _array(self, kernel: tile.KernelOp, number: int, argument: Any, size: int) -> GmArray:
+    def _array(self, kernel: tile.KernelOp, number: int, argument: Any) -> GmArray:
         what = f"argument {number} of '@{kernel.sym_name.data}'"
-        key: Hashable = argument
-        if argument is None:
-            key = object()
-        elif isinstance(argument, np.ndarray):
-            address, end = argument.ctypes.data, argument.ctypes.data + argument.nbytes
-            key = range(address, end)
-            for other in self.arrays:
-                if isinstance(other, range) and other != key and other.start < end and address < other.stop:
-                    raise SimulationError(
-                        f"{what} overlaps in part with another array of the run",
-                        loc=kernel,
-                        notes=["fix: arrays that are the same or apart"],
-                    )
-        array = self.arrays.setdefault(key, GmArray(size))
+        key: Hashable = object() if argument is None else argument
+        if isinstance(argument, np.ndarray):
+            key = range(argument.ctypes.data, argument.ctypes.data + argument.nbytes)
+        type_ = kernel.body.block.args[number].type
+        size, bytes_ = prod(static_shape(type_)), numpy_dtype(type_).itemsize
+        place = key if isinstance(key, range) else None
+        if place is not None and len(place) != size * bytes_:
+            raise SimulationError(f"{what} has {size * bytes_} bytes, not {len(place)}", loc=kernel)
+        if (key, bytes_) not in self.arrays:
+            array = self.arrays[key, bytes_] = GmArray(size, bytes_, place)
+            for other in self.arrays.values():
+                if place is not None and other is not array and other.shares(place):
+                    array.sharing.append(other)
+                    other.sharing.append(array)
+        array = self.arrays[key, bytes_]
         if array.written.size != size:
             raise SimulationError(
-                f"{what} has {size} elements; another kernel of the run takes the same array for one of "
-                f"{array.written.size}",
+                f"{what} has {size} elements; another kernel of the run takes it for one of {array.written.size}",
                 loc=kernel,
             )
         return array
@@ -183,10 +206,38 @@ class KernelGm:
                 first, cores = array.ops[other, other_write], (core_of(other), self.core)
                 elements = f"{_text(box, origin)} of argument {result.number}"
                 raise hazard_messages.gm_race(first, op, elements, cores, self.memory.target)
+        if array.sharing:
+            self._check_shared(result, op, pipe, write, box, origin)
         part = box.part_of(array.touch(pipe, write).reshape(result.shape), origin)
         array.ops[pipe, write] = op
         if part is not None:
             part[...] = number
+
+    def _check_shared(
+        self,
+        result: _Argument,
+        op: npu_isa.Instruction,
+        pipe: int,
+        write: bool,
+        box: GmBox,
+        origin: Sequence[int],
+    ) -> None:
+        """Races with what touched other arrays that have bytes in common with this one."""
+        touched = box.part_of(result.numbers, origin)
+        if touched is None:
+            return
+        clock = self.memory.clocks[pipe]
+        for array in result.array.sharing:
+            elements = array.elements_of(result.array, touched)
+            for (other, other_write), last in array.last.items():
+                if other == pipe or not (write or other_write) or not elements.size:
+                    continue
+                if last[elements].max() > clock[other]:
+                    first, cores = array.ops[other, other_write], (core_of(other), self.core)
+                    text = f"{_text(box, origin)} of argument {result.number}"
+                    raise hazard_messages.gm_race(first, op, text, cores, self.memory.target)
+            if write:
+                array.written[elements] = False
 
     def stores_all_of(self, op: npu_isa.GmStore, args: Sequence[int], elements: np.ndarray) -> bool:
         """Whether every element that a store takes to GM is written; those that are clipped don't matter."""

@@ -146,7 +146,8 @@ class Hazards:
         """A kernel begins on a core, and what ran there before is over.
 
         `arguments` are its arrays in GM, or whatever stands for them: equal ones are the same array, None is one that
-        nothing else has. Raises a `SimulationError` if a result of the kernel before was not written completely.
+        nothing else has, a `range` one with these bytes. Raises a `SimulationError` if a result of the kernel before
+        was not written completely.
         """
         if core in self.open:
             self.open[core].gm.end()

@@ -121,8 +121,9 @@ class Run:
 
         `arguments` are its arrays in GM, inputs before results. Without `values` nothing is computed, and they are
         whatever tells arrays apart: equal ones are the same array, None is one that nothing else has, a `range` is one
-        with these bytes of GM. With `skip`, iterations of loops that only repeat what was seen are skipped if nobody has
-        to see them. Raises a `SimulationError` for a hazard, and for more than `budget` loop iterations and instructions.
+        with these bytes of GM. With `skip`, iterations of loops that only repeat what was seen are skipped if nobody
+        has to see them. Raises a `SimulationError` for a hazard, and for more than `budget` loop iterations and
+        instructions.
         """
         clock = self.clock.cores[core]
         if not self.alone:

@@ -23,10 +23,10 @@ from xdsl.dialects.builtin import (
     i1,
 )
 from xdsl.ir import Attribute, Operation, Region, SSAValue
-from xdsl.parser import AttrParser, Parser, UnresolvedOperand
+from xdsl.parser import AttrParser, Parser, ParserState, UnresolvedOperand
 from xdsl.utils.exceptions import DiagnosticException, MultipleSpansParseError, ParseError
-from xdsl.utils.lexer import Span
-from xdsl.utils.mlir_lexer import MLIRTokenKind
+from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
 from npu_mlir.support.diagnostics import Note, SourceLocation, UserError, closest, register_source
 
@@ -50,11 +50,26 @@ class _BitPattern(AttrParser._TensorLiteralElement):  # pyright: ignore[reportPr
             parser.raise_error(f"more bits than {type} has", at_position=self.span)
 
 
+class _Lexer(MLIRLexer):
+    """xDSL takes a string with escapes beyond ASCII for bytes; in MLIR it is a string like any other."""
+
+    def _lex_string_literal(self, start_pos: int) -> MLIRToken:
+        token = super()._lex_string_literal(start_pos)
+        if token.kind is MLIRTokenKind.BYTES_LIT:
+            try:
+                StringLiteral.from_span(token.span).bytes_contents.decode()
+            except UnicodeDecodeError:
+                return token
+            return MLIRToken(MLIRTokenKind.STRING_LIT, token.span)
+        return token
+
+
 class LocatingParser(Parser):
     """xDSL's parser, which also records where each op and each not yet defined value stands."""
 
     def __init__(self, ctx: Context, text: str, name: str) -> None:
         super().__init__(ctx, text, name)
+        self._parser_state = ParserState(_Lexer(Input(text, name)))
         self._file = StringAttr(name)
         self._line_starts = [0]
         self._line_starts += [i + 1 for i, c in enumerate(text) if c == "\n"]

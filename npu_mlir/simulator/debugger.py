@@ -30,7 +30,7 @@ from npu_mlir.simulator.codegen.sink import Entry, Event, Sink
 from npu_mlir.simulator.codegen.source import SourceWriter
 from npu_mlir.simulator.program.blocks import Blocks
 from npu_mlir.simulator.timing.pipes import CoreClock
-from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError, printable
 
 TYPES = {
     "f16": np.float16,
@@ -165,7 +165,7 @@ class Debugger(cmd.Cmd, Sink):
 
     def write(self, text: str) -> None:
         """Print a line of the session."""
-        print(text, file=self.stdout)
+        print("\n".join(map(printable, text.split("\n"))), file=self.stdout)
 
     def do_where(self, line: str) -> None:
         """where: the next instruction, and the values of its operands"""

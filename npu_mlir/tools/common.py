@@ -212,8 +212,8 @@ def _take_plugins(arguments: list[str]) -> list[str]:
 
 
 def name_and_value(option: str, text: str) -> tuple[str, str]:
-    """Split NAME=VALUE."""
-    name, equals, value = text.partition("=")
+    """Split NAME=VALUE; a name may have an equals sign in it, a value has none."""
+    name, equals, value = text.rpartition("=")
     if not equals or not name:
         raise UserError(f"{option} {text}: expected NAME=VALUE")
     return name, value

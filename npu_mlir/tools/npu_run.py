@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -239,8 +239,23 @@ def _check_paths(args: argparse.Namespace) -> None:
     for option, path in outputs.items():
         if path == "-":
             raise UserError(f"{option}: standard output is for the tables, name a file")
-    read = [text.partition("=")[2] or text for text in args.input]
+    read = [part for text in args.input for part in _tails(text)]
     check_outputs(outputs, [args.file, args.reference, *read])
+
+
+def _name_and_path(text: str, names: Iterable[str]) -> tuple[str, str]:
+    """Split NAME=PATH. Both may have equals signs in them: an input that the model has decides."""
+    name = max((name for name in names if text.startswith(f"{name}=")), key=len, default=None)
+    if name is not None:
+        return name, text[len(name) + 1 :]
+    name_and_value("--input", text)
+    name, _, path = text.partition("=")
+    return name, path
+
+
+def _tails(text: str) -> list[str]:
+    """What may be the path in NAME=PATH: all of it, or what stands behind one of its equals signs."""
+    return [text, *(text[i + 1 :] for i, c in enumerate(text) if c == "=")]
 
 
 def _check_timing_only(args: argparse.Namespace) -> None:
@@ -305,7 +320,7 @@ def _inputs(args: argparse.Namespace, program: Program) -> dict[str, np.ndarray]
         if text.endswith(".npz") and "=" not in text:
             given |= read_npz(text)
         else:
-            name, path = name_and_value("--input", text)
+            name, path = _name_and_path(text, inputs)
             given[name] = read_npy(path)
     program.arrange(inputs | given)
     return inputs | given

@@ -10,10 +10,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from npu_mlir.report.report import SCHEMA
+from npu_mlir.report.views.terminal import PlainConsole
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.files import read_text
 
@@ -127,7 +127,7 @@ def _by_graph_ops(report: dict[str, Any]) -> dict[str, tuple[int, Counter[str]]]
 def print_diff(before_path: str, after_path: str) -> None:
     """Print what changed between two reports."""
     before, after = read_report(before_path), read_report(after_path)
-    console = Console(highlight=False)
+    console = PlainConsole()
     for what in ("target", "precision"):
         if before[what] != after[what]:
             console.print(f"{what}: {before[what]} -> {after[what]}")

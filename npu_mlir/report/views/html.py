@@ -38,8 +38,8 @@ PLACE = "/*DATA*/"
 
 SPACES = ("l1", "l0a", "l0b", "l0c", "ub")
 
-_LOC = re.compile(r'npu\.loc = "((?:[^"\\]|\\.)*)"')
-_LOC_TEXT = re.compile(r'(?:, )?npu\.loc = "(?:[^"\\]|\\.)*"(?:, )?')
+_LOC = re.compile(r'npu\.node = "((?:[^"\\]|\\.)*)"')
+_LOC_TEXT = re.compile(r'(?:, )?npu\.node = "(?:[^"\\]|\\.)*"(?:, )?')
 _PLAIN = r'[^()"]|"(?:[^"\\]|\\.)*"'
 _LOCATION = re.compile(rf" loc\((?:{_PLAIN}|\((?:{_PLAIN}|\((?:{_PLAIN})*\))*\))*\)")
 """A location: a name may have a place in parentheses behind it, and a call site stand around both."""
@@ -66,8 +66,8 @@ def write_html(
     page = PAGE.read_text()
     for place, name in PARTS.items():
         page = page.replace(place, PAGE.with_name(name).read_text())
-    # Nothing in the data may end the script element that it stands in.
-    write_atomically(path, page.replace(PLACE, text.replace("</", "<\\/")))
+    # Nothing in the data may end the script element that it stands in, or begin a comment there.
+    write_atomically(path, page.replace(PLACE, text.replace("<", "\\u003c")))
 
 
 def page_data(

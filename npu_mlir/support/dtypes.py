@@ -21,6 +21,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from npu_mlir.support.diagnostics import UserError
+
 _FLOATS: dict[type[Attribute], np.dtype[Any]] = {
     Float16Type: np.dtype(np.float16),
     Float32Type: np.dtype(np.float32),
@@ -30,9 +32,16 @@ _FLOATS: dict[type[Attribute], np.dtype[Any]] = {
 }
 
 
+class NoNumpyType(UserError, TypeError):
+    """An element type that NumPy has no data type for."""
+
+
 @cache
 def numpy_dtype(type_: Attribute) -> np.dtype[Any]:
-    """NumPy's data type of an element type, or of the elements of a tensor or memref. Signless is signed."""
+    """NumPy's data type of an element type, or of the elements of a tensor or memref. Signless is signed.
+
+    A `NoNumpyType` for types of which NumPy has no values.
+    """
     if isinstance(type_, TensorType | MemRefType):
         type_ = type_.element_type
     if type(type_) in _FLOATS:
@@ -44,7 +53,7 @@ def numpy_dtype(type_: Attribute) -> np.dtype[Any]:
         if width in (8, 16, 32, 64):
             sign = "u" if type_.signedness.data == Signedness.UNSIGNED else "i"
             return np.dtype(f"{sign}{width // 8}")
-    raise TypeError(f"no NumPy data type for {type_}")
+    raise NoNumpyType(f"no NumPy data type for {type_}, so values of it can't be computed")
 
 
 def static_shape(type_: Attribute) -> tuple[int, ...]:

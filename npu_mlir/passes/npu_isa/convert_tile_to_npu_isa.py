@@ -32,7 +32,7 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.diagnostics import UserError, located_errors
 from npu_mlir.dialects import tile
 from npu_mlir.support.locations import located
 from npu_mlir.passes.npu_isa.tile_lowering import cube, movement, vector
@@ -59,7 +59,7 @@ def lower_kernel(kernel: tile.KernelOp, target: Target) -> None:
     ctx = KernelContext(kernel, target)
     old: list[Operation] = []
     for op in list(kernel.body.walk()):
-        with located(op):
+        with located(op), located_errors(op):
             if _lower_op(ctx, op, accumulators):
                 old.append(op)
     for op in reversed(old):

@@ -163,6 +163,9 @@ def check_inputs(function: FuncOp, inputs: Sequence[np.ndarray]) -> None:
         raise UserError(f"'@{function.sym_name.data}' takes {len(types)} inputs, got {len(inputs)}")
     for i, (type_, array) in enumerate(zip(types, inputs, strict=True)):
         shape, dtype = static_shape(type_), numpy_dtype(type_)
+        if isinstance(array, int) and not shape and dtype.kind in "iub":
+            # Scalars that are integers are numbers of Python.
+            continue
         if tuple(array.shape) != shape or array.dtype != dtype:
             raise UserError(
                 f"input {i} of '@{function.sym_name.data}' is {_describe(array.shape, array.dtype)}, "

@@ -9,8 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable
 from contextlib import contextmanager
+from math import prod
 
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    AnyFloat,
+    ArrayAttr,
+    IntegerType,
+    MemRefType,
+    TensorType,
+)
 from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineExpr
 from xdsl.irdl import OpDef
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
@@ -23,13 +33,52 @@ from npu_mlir.support.diagnostics import Note, UserError
 
 def verify(op: Operation) -> None:
     """Verify `op` and all in it; the first op that is wrong is reported as a located `UserError`."""
+    sound: set[int] = set()
     with symbols_kept(), _definitions_checked_once():
         for nested in op.walk():
+            check_sizes(nested, sound)
             _verify_one(nested)
             for region in nested.regions:
                 for block in region.blocks:
                     _verify_block(block, nested)
     check_dominance(op)
+
+
+LARGEST = 1 << 36
+"""Bytes that no tensor or buffer has more of: the memory of a large machine."""
+
+
+def check_sizes(op: Operation, sound: set[int]) -> None:
+    """Raise a located `UserError` for types that fit into no memory, and for maps that divide by 0.
+
+    `sound` has the attributes that are known to be right, by identity: comparing them takes longer.
+    """
+    for attribute in (*(value.type for value in op.results), *op.properties.values()):
+        if id(attribute) in sound:
+            continue
+        sound.add(id(attribute))
+        if isinstance(attribute, TensorType | MemRefType):
+            elements = prod(extent for extent in attribute.get_shape() if extent >= 0)
+            if elements * _bytes(attribute.element_type) > LARGEST:
+                message = f"{attribute} has {elements} elements: no memory holds as many"
+                raise UserError(message, loc=op)
+        inside = attribute.data if isinstance(attribute, ArrayAttr) else (attribute,)
+        for map_ in inside:
+            if isinstance(map_, AffineMapAttr) and any(map(_divides_by_zero, map_.data.results)):
+                raise UserError(f"the map {map_.data} divides by 0", loc=op)
+
+
+def _bytes(element: Attribute) -> int:
+    return max(1, element.bitwidth // 8) if isinstance(element, AnyFloat | IntegerType) else 8
+
+
+def _divides_by_zero(expr: AffineExpr) -> bool:
+    if not isinstance(expr, AffineBinaryOpExpr):
+        return False
+    divides = expr.kind in (AffineBinaryOpKind.FloorDiv, AffineBinaryOpKind.CeilDiv, AffineBinaryOpKind.Mod)
+    if divides and isinstance(expr.rhs, AffineConstantExpr) and expr.rhs.value == 0:
+        return True
+    return _divides_by_zero(expr.lhs) or _divides_by_zero(expr.rhs)
 
 
 @contextmanager

@@ -23,6 +23,9 @@ UNITS = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 SIZES = ("l1", "l0a", "l0b", "l0c", "ub", "vector_bytes")
 COUNTS = ("cores", "clock_mhz", "cube_m", "cube_n", "event_ids", "queue_depth")
+LARGEST_SIZE, LARGEST_COUNT = 1 << 30, 1 << 40
+"""The most that a number may be: a memory on chip of 1 GiB, which the simulator sets up byte by byte."""
+
 GROUPS: Mapping[str, Sequence[str]] = {
     "rates": ("gm_l1", "gm_ub", "l0c_gm", "l1_l0a", "l1_l0b", "ub_gm"),
     "latencies": ("dma", "flag", "gm", "issue", "l0_load", "launch", "mmad"),
@@ -94,7 +97,8 @@ def _read(name: str, group: str, value: Any) -> Number | None:
         rate = _rate(value)
         return rate if rate is not None and 0 < rate < float("inf") else None
     count = _bytes(value) if name in SIZES else _integer(value)
-    return count if count is not None and count >= (0 if group == "latencies" else 1) else None
+    least, most = 0 if group == "latencies" else 1, LARGEST_SIZE if name in SIZES else LARGEST_COUNT
+    return count if count is not None and least <= count <= most else None
 
 
 _LISTS = {"vector": (3, 0), "cube_steps": (2, 1)}
@@ -134,7 +138,7 @@ def _kind(name: str, group: str) -> str:
     if name == "split_cores":
         return "true or false"
     if name in SIZES:
-        return "a number of bytes, like 65536, 64KiB or 1MiB"
+        return "a number of bytes, like 65536, 64KiB or 1MiB, at most 1GiB"
     if group == "rates":
         return "bytes per cycle, like 64 or 78.4"
     if group == "vector":

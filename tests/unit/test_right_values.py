@@ -512,3 +512,46 @@ def test_extremes_of_nothing(dtype: Any):
     for operator, end in zip(("ReduceMax", "ReduceMin"), ends, strict=True):
         model = make([node(operator, "x a", "y", keepdims=0)], {"x": x}, 20, a=np.array([0]))
         check(model, {"x": x}, np.full(3, end, dtype))
+
+
+@pytest.mark.parametrize(
+    ("proto", "weights", "message"),
+    [
+        (
+            node("Pad", "x p", "y"),
+            {"p": np.array([0, 1 << 40])},
+            "its result 1099511627780 fits into no memory",
+        ),
+        (
+            node("Expand", "x s", "y"),
+            {"s": np.array([1 << 40, 4])},
+            "its result 1099511627776x4 fits into no",
+        ),
+        (node("ConstantOfShape", "s", "y"), {"s": np.array([1 << 36, 4])}, "has 274877906944 elements"),
+        (node("Tile", "w r", "y"), {"w": A, "r": np.array([1 << 38])}, "has 2199023255552 elements"),
+        (
+            node("Range", "a b c", "y"),
+            {"a": np.array(0), "b": np.array(1 << 50), "c": np.array(1)},
+            "has 1125899906842624 elements",
+        ),
+    ],
+)
+def test_results_that_fit_into_no_memory(proto: onnx.NodeProto, weights: dict[str, Any], message: str):
+    with pytest.raises(UserError) as caught:
+        npu_mlir.compile(make([proto], {"x": np.ones(4, np.float32)}, **weights))
+    assert message in caught.value.notes[0].message
+
+
+def test_a_padding_of_many_elements_takes_no_longer():
+    """What is computed about a kernel doesn't enumerate its elements."""
+    model = make([node("Pad", "x p", "y")], {"x": np.ones(4, np.float32)}, p=np.array([0, 1 << 32]))
+    assert npu_mlir.compile(model, emit="tile").outputs[0].shape == (4 + (1 << 32),)
+
+
+def test_an_input_without_a_rank():
+    model = make([node("Relu", "x", "y")], {"x": np.ones(4, np.float32)})
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    with pytest.raises(UserError, match="input 'x' has no declared rank") as caught:
+        npu_mlir.compile(model)
+    assert caught.value.notes[0].message == "give its shape, like --shape x=1x3x224x224"
+    check(model, {"x": -A.astype(np.float32)}, shapes={"x": (8,)})

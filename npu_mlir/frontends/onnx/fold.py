@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 
-from npu_mlir.frontends.onnx.node import Constant, Value
+from npu_mlir.frontends.onnx.node import Constant, Unsupported, Value
 from npu_mlir.frontends.onnx.tensors import array_of, dense_of
 
 NOT_PURE = {
@@ -37,6 +38,9 @@ def evaluate(
         raise CannotEvaluate
     if proto.op_type == "Constant":
         return [_constant(proto)]
+    elements = _elements(proto.op_type, inputs)
+    if elements > LARGEST_FOLDED:
+        raise Unsupported(f"its result has {elements} elements")
     feeds = {name: value for name, value in zip(proto.input, inputs, strict=True) if name}
     graph = onnx.helper.make_graph(
         [proto],
@@ -55,6 +59,33 @@ def evaluate(
     if not all(value is None or isinstance(value, np.ndarray | np.generic) for value in outputs):
         raise CannotEvaluate
     return [np.asarray(value) for value in outputs]
+
+
+LARGEST_FOLDED = 1 << 31
+"""Elements of a result that is made now."""
+
+
+def _elements(operator: str, inputs: Sequence[Value | None]) -> int:
+    """About how many elements the result has, for operators whose operands say it by their values."""
+    first, *rest = (value for value in inputs if isinstance(value, np.ndarray)) if inputs else (None,)
+    if first is None or (operator not in ("ConstantOfShape", "Range") and not rest):
+        return 0
+    try:
+        match operator:
+            case "ConstantOfShape":
+                return prod(int(extent) for extent in first.flat)
+            case "Expand":
+                return prod(max(1, int(extent)) for extent in rest[0].flat)
+            case "Tile":
+                return first.size * prod(int(count) for count in rest[0].flat)
+            case "Pad":
+                return first.size + sum(abs(int(extent)) for extent in rest[0].flat)
+            case "Range":
+                return int(abs((rest[0] - first) / rest[1]).item())
+            case _:
+                return 0
+    except (ArithmeticError, ValueError, IndexError):
+        return 0
 
 
 def _constant(proto: onnx.NodeProto) -> Constant:

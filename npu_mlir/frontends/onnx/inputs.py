@@ -7,6 +7,7 @@ follows from a given shape is known for the other inputs too. All mistakes are r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 import onnx
 
@@ -15,6 +16,9 @@ from npu_mlir.support.diagnostics import Note, UserError, closest
 
 Extent = int | str | None
 """A number, the name of an open dimension, or an open dimension without a usable name."""
+
+LARGEST = 1 << 36
+"""Elements that no tensor of a model has more of."""
 
 UNNAMED = ("", "?")
 
@@ -30,7 +34,15 @@ def freeze_inputs(
     inputs: Sequence[onnx.ValueInfoProto], dims: Mapping[str, int], shapes: Mapping[str, Sequence[int]]
 ) -> dict[str, tuple[int, ...]]:
     """The static shape of each input."""
-    declared = {value.name: _declared(value) for value in inputs}
+    declared: dict[str, list[Extent]] = {}
+    for value in inputs:
+        shape, given = _declared(value), shapes.get(value.name)
+        if shape is None and given is None:
+            example = f"--shape {value.name}=1x3x224x224"
+            raise UserError(
+                f"input '{value.name}' has no declared rank", notes=[f"give its shape, like {example}"]
+            )
+        declared[value.name] = [None] * len(given or ()) if shape is None else shape
     mistakes = _unknown_names(declared, dims, shapes)
     extents = dict(dims)
     for name, shape in shapes.items():
@@ -45,14 +57,18 @@ def freeze_inputs(
     }
     if open_inputs:
         raise _open_dimensions(open_inputs)
+    for name, shape in frozen.items():
+        if prod(e for e in shape if isinstance(e, int)) > LARGEST:
+            raise UserError(f"input '{name}' ({_describe(shape)}) fits into no memory")
     return {name: tuple(e for e in shape if isinstance(e, int)) for name, shape in frozen.items()}
 
 
-def _declared(value: onnx.ValueInfoProto) -> list[Extent]:
+def _declared(value: onnx.ValueInfoProto) -> list[Extent] | None:
+    """The declared shape of an input, None if not even its rank is."""
     if not value.type.HasField("tensor_type"):
         raise UserError(f"input '{value.name}' is not a tensor")
     if not value.type.tensor_type.HasField("shape"):
-        raise UserError(f"input '{value.name}' has no declared rank")
+        return None
     return [_extent(dim) for dim in value.type.tensor_type.shape.dim]
 
 

@@ -11,6 +11,7 @@ reported as unsupported afterwards, so that nothing is dropped silently.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +20,8 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from npu_mlir.dialects.graph import LOCATION, GraphOp, element_of, shape_of
+from npu_mlir.dialects.graph.shapes import text
+from npu_mlir.frontends.onnx.inputs import LARGEST
 from npu_mlir.support.locations import origin
 
 Constant = np.ndarray[Any, Any]
@@ -132,6 +135,8 @@ class Node:
 
     def add(self, op: GraphOp) -> SSAValue:
         """Append a graph op that stems from this node."""
+        if prod(shape_of(op.result)) > LARGEST:
+            raise Unsupported(f"its result {text(shape_of(op.result))} fits into no memory")
         op.attributes[LOCATION] = StringAttr(self.location)
         op.location = origin(op)
         return self._builder.add(op)

@@ -165,7 +165,7 @@ def _read(load: tile.LoadOp, map_: tuple[Linear, ...], extents: tuple[int, ...])
     coordinates = [_compose(expr, map_, len(extents)) for expr in outer]
     used = [d for expr in coordinates for d in expr.dims()]
     counts = [
-        sum(0 <= v < size for v in _values(expr, extents))
+        _count_inside(_values(expr, extents), size)
         for expr, size in zip(coordinates, shape, strict=True)
     ]
     return prod(counts) if len(set(used)) == len(used) else max(counts)
@@ -252,12 +252,37 @@ class _Supports:
         return prod(counts) if len(set(used)) == len(used) else max(counts)
 
 
-def _values(expr: Linear, extents: tuple[int, ...]) -> set[int]:
-    """The values that an expression takes."""
+def _values(expr: Linear, extents: tuple[int, ...]) -> range | set[int]:
+    """The values that an expression takes: a progression where they are one, however many they are."""
+    values = range(expr.constant, expr.constant + 1)
+    dims = sorted(expr.dims(), key=lambda d: abs(expr.coefficients[d]))
+    for d in dims:
+        step, count = expr.coefficients[d], extents[d]
+        start = values.start + min(0, step * (count - 1))
+        step = abs(step)
+        if len(values) == 1:
+            values = range(start, start + step * count, step)
+        elif step % values.step == 0 and step // values.step <= len(values):
+            values = range(start, start + values.step * (len(values) + (count - 1) * (step // values.step)), values.step)
+        else:
+            return _all_values(expr, extents)
+    return values
+
+
+def _all_values(expr: Linear, extents: tuple[int, ...]) -> set[int]:
     values = {expr.constant}
     for d in expr.dims():
         values = {v + expr.coefficients[d] * i for v in values for i in range(extents[d])}
     return values
+
+
+def _count_inside(values: range | set[int], size: int) -> int:
+    """How many of the values are at least 0 and less than `size`."""
+    if isinstance(values, set):
+        return sum(0 <= v < size for v in values)
+    first = max(0, -(values.start // values.step))
+    end = min(len(values), -((values.start - size) // values.step))
+    return max(0, end - first)
 
 
 def _width(op: Operation) -> int:

@@ -5,9 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from npu_mlir.dialects import tile
+from npu_mlir.passes import load_pass
 from npu_mlir.passes.tile.choose_schedule import choose
+from npu_mlir.passes.tile.trial import default_passes, tried_passes
+from npu_mlir.passes.upcoming import followed_by
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.targets.target import get_target
 from schedule_search import elementwise, formed, kernels, matmul
@@ -62,3 +68,32 @@ def test_vector_tiles_become_one_element_in_one_slot():
     assert smallest.slots["ub"] == 1 and smallest.sizes("ub") == (1, 1)
     with pytest.raises(UserError, match="needs 32 bytes of ub"):
         choose_for(exponential, ub=31)
+
+
+class Refuses(ModulePass):
+    """Fails on every kernel."""
+
+    name = "refuses"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        raise UserError("no such kernels, please", loc=next(iter(op.ops)))
+
+
+def test_an_error_of_a_tried_pass_names_it_and_the_schedule():
+    (kernel,) = kernels(formed(matmul(4, 4, 4)))
+    with pytest.raises(UserError, match="no such kernels") as caught:
+        choose(kernel, TOY, [Refuses()])
+    (note,) = caught.value.notes
+    assert note.message.startswith("in pass 'refuses', while #tile.schedule<l1 = [4, 4, 4], ")
+
+
+def test_what_runs_between_is_tried():
+    """The passes of the pipeline that runs, up to memory planning; where it ends before, the default ones behind."""
+    apply, plan = load_pass("tile-apply-schedule")(), load_pass("tile-plan-memory")()
+    names = default_passes()
+    assert [p.name for p in tried_passes()] == names
+    with followed_by([apply, Refuses()]):
+        assert [p.name for p in tried_passes()] == [names[0], "refuses", *names[1:]]
+    with followed_by([Refuses(), plan, apply]):
+        assert [p.name for p in tried_passes()] == ["refuses"]
+    assert [p.name for p in tried_passes()] == names

@@ -21,7 +21,7 @@ from npu_mlir.interpreters.framework import run_function
 from npu_mlir.ir.parsing import parse_module
 from npu_mlir.ir.verification import verify
 from npu_mlir.passes.tile.form_kernels import FormKernels
-from npu_mlir.passes.tile.kernel_rules import is_legal
+from npu_mlir.passes.tile.kernel_rules import is_legal, why_not
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.targets.target import get_target
 
@@ -172,6 +172,43 @@ def test_one_product_in_a_kernel():
     second = op("z", (20, 7, 12), [2], operands, [0, 1], contraction=True)
     assert is_legal([product(20, 12)], TOY) and is_legal([second], TOY)
     assert not is_legal([product(20, 12), second], TOY)
+
+
+def test_each_rule_gives_its_reason():
+    chain = op("z", (20, 7, 12), [2], {"x": [0, 2], "c": [2, 1]}, [0, 1], contraction=True)
+    before, beside = op("a", (20, 9), [], {"y": [0, 1]}, [0, 1]), op("bias", (12,), [], {"y": [0]}, [0])
+    added = op("add", (20, 12), [], {"x": [0, 1], "bias": [1]}, [0, 1])
+    long = [op("y", (5000,), [], {"x": [0]}, [0]), op("sum", (5000,), [0], {"y": [0]}, [])]
+    batch = op("x", (3, 8, 8, 5), [3], {"a": [0, 1, 3], "b": [0, 3, 2]}, [0, 1, 2], contraction=True)
+    total = op("total", (20, 12), [0, 1], {"x": [0, 1]}, [])
+    cases: dict[str, tuple[list[LoopNestOp], dict[str, int], str]] = {
+        "one-contraction": ([product(20, 12), chain], {}, "2 contractions"),
+        "contraction-first": ([before, product(20, 12)], {}, "one would be computed in the kernel"),
+        "depends-on-contraction": ([beside, product(20, 12), added], {}, "repeated for its tiles"),
+        "parallel-class": (long, {}, "5000 elements, more than 4096"),
+        "rows-fit-ub": (softmax(20, 6), {"ub": 100}, "1600 bytes of ub; there are 100"),
+        "batch-is-not-whole": (
+            [batch, op("sum", (3, 8, 8), [0], {"x": [0, 1, 2]}, [1, 2])],
+            {},
+            "L0 holds one product at a time",
+        ),
+        "accumulator-fits": ([product(20, 12), total], {"l0c": 100}, "960 bytes of l0c; there are 100"),
+    }
+    for rule, (group, memories, reason) in cases.items():
+        objection = why_not(group, replace(TOY, **memories))
+        assert objection is not None and objection.rule == rule and reason in objection.reason
+
+
+@pytest.mark.parametrize(
+    ("consumer", "reason"),
+    [
+        (op("y", (6,), [], {"x": [{0: 2}]}, [0]), "in windows, strided"),
+        (op("y", (10,), [], {"x": [0]}, [0]), "a loop of 10 and one of 12 would have to be one"),
+    ],
+)
+def test_why_loops_are_no_nest(consumer: LoopNestOp, reason: str):
+    objection = why_not([op("x", (12,), [], {"a": [0]}, [0]), consumer], TOY)
+    assert objection is not None and objection.rule == "one-loop-nest" and reason in objection.reason
 
 
 def test_what_is_no_loop_nest():

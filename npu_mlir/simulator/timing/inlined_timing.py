@@ -32,7 +32,6 @@ Does not handle: observers, which want to see each entry.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import partial
 
 from npu_mlir.dialects import npu_isa
@@ -41,6 +40,7 @@ from npu_mlir.simulator.codegen.sink import Entry, Event, Sink
 from npu_mlir.simulator.codegen.source import SourceWriter
 from npu_mlir.simulator.errors import wait_without_set
 from npu_mlir.simulator.program.blocks import Blocks
+from npu_mlir.simulator.timing.pipe_code import FlagCode, PipeCode, differ
 from npu_mlir.simulator.timing.pipes import EXECUTING, CoreClock
 from npu_mlir.simulator.timing.symbolic_times import BoundCheck, Time, strongest
 
@@ -48,46 +48,6 @@ Pair = tuple[Pipe, Pipe]
 
 LONGEST = 128
 """Entries in flight at once: what is known of them takes the longer to find out, the more there are."""
-
-
-@dataclass
-class _PipeCode:
-    """A pipe: what its instructions have in common, and what is in flight between two points of control flow."""
-
-    name: Pipe
-    number: int
-    heads: bool = False
-    """Some instruction has a head, so that the gate matters."""
-    latencies: set[int] = field(default_factory=set[int])
-    starts: list[str] = field(default_factory=list[str])
-    durations: list[int] = field(default_factory=list[int])
-    """Of the entries in flight: when they start, and for how long they keep the pipe."""
-    times: dict[str, Time] = field(default_factory=dict[str, Time])
-    """Those of `f`, `d` and `g` that have changed."""
-
-    @property
-    def kept(self) -> str:
-        """The variables that matter: one letter each."""
-        return "f" + "d" * any(self.latencies) + "g" * self.heads
-
-    def get(self, letter: str) -> Time:
-        """The present value of a variable."""
-        return self.times.get(letter, Time(f"{letter}{self.number}"))
-
-
-@dataclass
-class _Flags:
-    """The flags between two pipes, by event; None for one that was consumed."""
-
-    name: str
-    size: int = 0
-    computed: bool = False
-    """Some event id is not a constant."""
-    known: dict[Event, Time | None] = field(default_factory=dict[Event, "Time | None"])
-
-    def place(self, event: str) -> str:
-        """Where the flag with that id is kept."""
-        return f"{self.name}[{event}]" if self.computed else f"{self.name}_{event}"
 
 
 class InlinedTiming(Sink):
@@ -107,8 +67,8 @@ class InlinedTiming(Sink):
         self.issue = target.latencies["issue"]
         self.flag = target.latencies["flag"]
         self.depth = target.queue_depth
-        self.pipes: dict[Pipe, _PipeCode] = {}
-        self.flags: dict[Pair, _Flags] = {}
+        self.pipes: dict[Pipe, PipeCode] = {}
+        self.flags: dict[Pair, FlagCode] = {}
         for op, cost in blocks.costs.items():
             pipe = self._pipe(op.PIPE)
             pipe.heads |= cost.head > 0
@@ -136,13 +96,13 @@ class InlinedTiming(Sink):
     def _declare(self, op: npu_isa.SetFlagOp | npu_isa.WaitFlagOp) -> None:
         for name in op.pipes:
             self._pipe(name)
-        flags = self.flags.setdefault(op.pipes, _Flags(f"F{len(self.flags)}"))
+        flags = self.flags.setdefault(op.pipes, FlagCode(f"F{len(self.flags)}"))
         slots = op.slots.value.data
         flags.size = max(flags.size, op.event.value.data + slots)
         flags.computed |= slots > 1
 
-    def _pipe(self, name: Pipe) -> _PipeCode:
-        return self.pipes.setdefault(name, _PipeCode(name, EXECUTING.index(name)))
+    def _pipe(self, name: Pipe) -> PipeCode:
+        return self.pipes.setdefault(name, PipeCode(name, EXECUTING.index(name)))
 
     # ---- the function as a whole
 
@@ -205,7 +165,7 @@ class InlinedTiming(Sink):
                 lines += [f"if {place} >= 0: {place} += {cycles}" for place in self._places(flags)]
         return lines
 
-    def _places(self, flags: _Flags) -> list[str]:
+    def _places(self, flags: FlagCode) -> list[str]:
         return [flags.place(str(event)) for event in range(flags.size)]
 
     # ---- what is in flight
@@ -239,7 +199,7 @@ class InlinedTiming(Sink):
         self.events.clear()
         self.maxima.clear()
 
-    def _requeue(self, pipe: _PipeCode) -> None:
+    def _requeue(self, pipe: PipeCode) -> None:
         """Cut and extend the queue; the oldest entries were taken out before everything in flight."""
         count, queue = len(pipe.starts), f"q{pipe.number}"
         if not count:
@@ -264,7 +224,7 @@ class InlinedTiming(Sink):
         if len(self.checks) >= LONGEST:
             self.settle()
 
-    def _enter(self, pipe: _PipeCode) -> Time:
+    def _enter(self, pipe: PipeCode) -> Time:
         """An entry is issued once there is room in the queue; returns its arrival."""
         if self.opened is None:
             self.opened = len(self.source.lines)
@@ -290,7 +250,7 @@ class InlinedTiming(Sink):
                 self.source.line(check.line())
             self.source.indent -= len(group) > 2
 
-    def _leave(self, pipe: _PipeCode, start: Time, duration: int) -> Time:
+    def _leave(self, pipe: PipeCode, start: Time, duration: int) -> Time:
         """The entry starts and keeps the pipe; returns when it is free again."""
         behind = ((pipe.name, len(pipe.starts), 0), *(b for b in start.behind if b[0] is not pipe.name))
         pipe.starts.append(str(start))
@@ -402,7 +362,7 @@ class InlinedTiming(Sink):
         flags.known[event] = None
         return raised
 
-    def _overwrite(self, flags: _Flags, event: Event, raised: Time) -> None:
+    def _overwrite(self, flags: FlagCode, event: Event, raised: Time) -> None:
         self._separate(flags, event)
         # The id is computed now, while the variables of its expression are what they are.
         self._id(event)
@@ -417,22 +377,15 @@ class InlinedTiming(Sink):
             self.source.line(f"{self.events[event]} = {event}")
         return self.events[event]
 
-    def _separate(self, flags: _Flags, event: Event) -> None:
+    def _separate(self, flags: FlagCode, event: Event) -> None:
         """Store what is known of flags that may be the same as this one, or not."""
-        if not all(other == event or _differ(other, event) for other in flags.known):
+        if not all(other == event or differ(other, event) for other in flags.known):
             self._store(flags)
 
-    def _store(self, flags: _Flags) -> None:
+    def _store(self, flags: FlagCode) -> None:
         for event, raised in flags.known.items():
             self.source.line(f"{flags.place(self._id(event))} = {'-1' if raised is None else raised}")
         flags.known.clear()
-
-
-def _differ(a: Event, b: Event) -> bool:
-    """Whether two events that are not equal have different ids for certain."""
-    if (a.first, a.base, a.slots) == (b.first, b.base, b.slots):
-        return a.offset != b.offset
-    return a.first + a.slots <= b.first or b.first + b.slots <= a.first
 
 
 def _missing(op: npu_isa.WaitFlagOp, event: int) -> None:

@@ -10,6 +10,7 @@ own, whatever becomes of the file that they came from.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -154,6 +155,7 @@ def _attribute(value: Number) -> Attribute:
             return DenseArrayBase.from_list(i64, list(value))
 
 
+@lru_cache(maxsize=16)
 def _decoded(numbers: Attribute, origin: str) -> Target:
     values: dict[str, Any] = {}
     entries = numbers.data if isinstance(numbers, DictionaryAttr) else {MACHINE: numbers}

@@ -555,3 +555,29 @@ def test_an_input_without_a_rank():
         npu_mlir.compile(model)
     assert caught.value.notes[0].message == "give its shape, like --shape x=1x3x224x224"
     check(model, {"x": -A.astype(np.float32)}, shapes={"x": (8,)})
+
+
+@pytest.mark.parametrize("extent", [3, 224])
+def test_an_epilogue_that_broadcasts(extent: int):
+    """A product of vectors that scales an image: in one kernel with it where the image fits, else in its own."""
+    generator = np.random.default_rng(0)
+    inputs = {
+        "s": generator.integers(-2, 3, (1, 4, 1, 1)).astype(np.float32),
+        "x": generator.integers(-2, 3, (1, 6, extent, extent)).astype(np.float32),
+    }
+    w = generator.integers(-2, 3, (6, 4, 1, 1)).astype(np.float32)
+    model = make([node("Conv", "s w", "c"), node("Mul", "c x", "y")], inputs, w=w)
+    check(model, inputs, levels=("tile", "isa"))
+    module = npu_mlir.compile(model, emit="tile").module
+    kernels = [op for op in module.ops if op.name == "tile.kernel"]
+    assert len(kernels) == (1 if extent == 3 else 2)
+
+
+@pytest.mark.parametrize("kernel", [(2,), (2, 3), (2, 3, 2)])
+@pytest.mark.parametrize("target", ["toy", "ascend-910"])
+def test_convolutions_over_lines_images_and_volumes(kernel: tuple[int, ...], target: str):
+    generator = np.random.default_rng(0)
+    x = generator.integers(-2, 3, (2, 3, *(5 + d for d in range(len(kernel))))).astype(np.float32)
+    w = generator.integers(-2, 3, (4, 3, *kernel)).astype(np.float32)
+    pads = [1] * (2 * len(kernel))
+    check(make([node("Conv", "x w", "y", pads=pads)], {"x": x}, w=w), {"x": x}, target=target)

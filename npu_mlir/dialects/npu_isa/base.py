@@ -29,8 +29,9 @@ BLOCK = 32
 MAX_DIMS = 4
 """The most dims that an instruction iterates over."""
 
-IM2COL_DIMS = 6
-"""The most dims of a load to L0: image, row and column of the output; channel, row and column of the window."""
+IM2COL_DIMS = 8
+"""The most dims of a load to L0: image, plane, row and column of the output; channel, plane, row and column of the
+window."""
 
 
 class Pipe(StrEnum):

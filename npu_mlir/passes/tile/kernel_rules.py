@@ -168,6 +168,23 @@ def _accumulator_fits(candidate: Candidate) -> str | None:
     return None
 
 
+def _broadcast_fits_ub(candidate: Candidate) -> str | None:
+    """The loops of a product are tiled; dims along which its result is broadcast have to be whole in UB."""
+    classes = candidate.classes
+    for contraction in candidate.contractions:
+        own = set(classes.of[contraction.key])
+        beside = {c.id for c in classes.classes if c.id not in own and c.extent > 1}
+        if not beside:
+            continue
+        needed, capacity = footprint(candidate, beside | candidate.whole, fill_lanes=False), candidate.target.ub
+        if needed > capacity:
+            return (
+                f"the product's result is broadcast along dims that have to be whole, which takes {needed} bytes "
+                f"of ub; there are {capacity}"
+            )
+    return None
+
+
 Rule = Callable[[Candidate], str | None]
 
 RULES: dict[str, Rule] = {
@@ -179,6 +196,7 @@ RULES: dict[str, Rule] = {
     "rows-fit-ub": _rows_fit_ub,
     "batch-is-not-whole": _batch_is_not_whole,
     "accumulator-fits": _accumulator_fits,
+    "broadcast-fits-ub": _broadcast_fits_ub,
 }
 """The rules by name, in the order in which they are asked; before them all, "size" and "one-loop-nest"."""
 
@@ -186,14 +204,17 @@ RULES: dict[str, Rule] = {
 # ---- sizes ----------------------------------------------------------------------------------------------------------
 
 
-def footprint(candidate: Candidate) -> int:
-    """Bytes of UB that f32 tiles of all values of the group need when the innermost parallel dims fill the vector unit.
+def footprint(candidate: Candidate, whole: set[int] | None = None, *, fill_lanes: bool = True) -> int:
+    """Bytes of UB that f32 tiles of all values of the group need when the innermost parallel dims fill the vector unit,
+    or, without `fill_lanes`, are 1.
 
-    Operands from outside count twice, for their two slots.
+    `whole` are the classes whose extents are whole, those of the candidate if none are given. Operands from outside
+    count twice, for their two slots.
     """
     classes, target = candidate.classes, candidate.target
-    sizes = {c.id: c.extent if c.id in candidate.whole else 1 for c in classes.classes}
-    for op in candidate.group:
+    whole = candidate.whole if whole is None else whole
+    sizes = {c.id: c.extent if c.id in whole else 1 for c in classes.classes}
+    for op in candidate.group if fill_lanes else ():
         innermost = classes.of[op.key][op.result[-1]] if op.result else None
         if innermost is not None and classes.classes[innermost].kind is Kind.PAR:
             sizes[innermost] = min(classes.classes[innermost].extent, target.vector_bytes // 4)

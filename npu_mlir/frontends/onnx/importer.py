@@ -31,6 +31,7 @@ from npu_mlir.frontends.onnx.inputs import freeze_inputs, model_inputs
 from npu_mlir.frontends.onnx.load import load_apart
 from npu_mlir.frontends.onnx.node import Constant, Node, Unsupported, Value
 from npu_mlir.frontends.onnx.tensors import array_of, dense_of
+from npu_mlir.frontends.onnx.upgrade import upgraded
 from npu_mlir.ir.constants import element_type, make_constant
 from npu_mlir.ir.weights import WeightStore, weights_of
 from npu_mlir.support.diagnostics import Note, UserError
@@ -43,7 +44,9 @@ def import_model(
 ) -> ModuleOp:
     """The model as a module with one function `@main`; `dims` and `shapes` fix open dimensions of its inputs."""
     model, weights = load_apart(source)
-    check_model(model, str(source) if isinstance(source, str | Path) else model.graph.name or "model")
+    name = str(source) if isinstance(source, str | Path) else model.graph.name or "model"
+    check_model(model, name)
+    model, weights = upgraded(model, weights, name)
     frozen = freeze_inputs(model_inputs(model.graph), dims or {}, shapes or {})
     return _Importer(model, frozen, weights).run()
 

@@ -14,7 +14,6 @@ from npu_mlir.frontends.onnx.large_weights import read_weight, without_large_wei
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.files import note_input, read_bytes
 
-OLDEST_OPSET = 7
 IR_VERSION_TAG = b"\x08"
 """First byte of practically every ONNX file: the tag of the field `ir_version`."""
 
@@ -83,8 +82,8 @@ def _check(model: onnx.ModelProto, name: str) -> None:
         raise UserError(f"'{name}' is a truncated or damaged ONNX file")
     version = opset_of(model)
     newest = onnx.defs.onnx_opset_version()
-    if version and not OLDEST_OPSET <= version <= newest:
-        raise UserError(f"'{name}' uses opset {version}; supported are {OLDEST_OPSET} to {newest}")
+    if version and not 1 <= version <= newest:
+        raise UserError(f"'{name}' uses opset {version}; supported are 1 to {newest}")
 
 
 def opset_of(model: onnx.ModelProto) -> int:

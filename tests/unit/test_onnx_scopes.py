@@ -248,3 +248,26 @@ def test_sequences_are_no_tensors():
     """A sequence of constants isn't stacked into one tensor."""
     source = make([node("SequenceConstruct", "a a", "y")], {"a": X})
     assert "node 'SequenceConstruct_0' (SequenceConstruct): operator is not supported" in refusal(source)
+
+
+@pytest.mark.parametrize(
+    ("proto", "weights", "message"),
+    [
+        (node("Pad", "x p", "y"), {"p": np.array([1])}, "1 paddings for 1 dimensions"),
+        (node("Pad", "x p", "y"), {"p": np.array([1, 1, 1, 1])}, "4 paddings for 1 dimensions"),
+        (
+            node("Slice", "x s e", "y"),
+            {"s": np.array([0, 1]), "e": np.array([3])},
+            "2 starts, 1 ends, 2 axes and 2 steps",
+        ),
+    ],
+)
+def test_lists_of_different_lengths(proto: onnx.NodeProto, weights: dict[str, Any], message: str):
+    assert message in refusal(make([proto], weights))
+
+
+@pytest.mark.parametrize(("number", "name"), [(8, "STRING"), (0, "UNDEFINED"), (99, "99"), (-1, "-1")])
+def test_an_input_of_a_type_that_is_none(number: int, name: str):
+    source = make([node("Relu", "x", "y")])
+    source.graph.input[0].type.tensor_type.elem_type = number
+    assert f"input 'x' has elements of unsupported type {name}" in refusal(source)

@@ -45,11 +45,16 @@ def check_declared(value: onnx.ValueInfoProto, element: Attribute) -> None:
     if not declared:
         return
     if element_type_of(declared) != element:
-        name = onnx.TensorProto.DataType.Name(declared) if declared in _DATA_TYPES else declared
+        name = type_name(declared)
         raise UserError(f"output '{value.name}' is declared as {name}, but the model computes {element}")
 
 
 _DATA_TYPES = set(onnx.TensorProto.DataType.values())
+
+
+def type_name(number: int) -> str:
+    """What ONNX calls a data type."""
+    return onnx.TensorProto.DataType.Name(number) if number in _DATA_TYPES else str(number)  # pyright: ignore
 
 
 def element_type_of(number: int) -> Attribute | None:

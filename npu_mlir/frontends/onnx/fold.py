@@ -67,9 +67,10 @@ LARGEST_FOLDED = 1 << 31
 
 def _elements(operator: str, inputs: Sequence[Value | None]) -> int:
     """About how many elements the result has, for operators whose operands say it by their values."""
-    first, *rest = (value for value in inputs if isinstance(value, np.ndarray)) if inputs else (None,)
-    if first is None or (operator not in ("ConstantOfShape", "Range") and not rest):
+    arrays = [value for value in inputs if isinstance(value, np.ndarray)]
+    if len(arrays) < (1 if operator == "ConstantOfShape" else 2):
         return 0
+    first, *rest = arrays
     try:
         match operator:
             case "ConstantOfShape":

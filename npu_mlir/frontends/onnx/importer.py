@@ -23,7 +23,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from npu_mlir.dialects.graph import element_of, shapes
-from npu_mlir.frontends.onnx.check import check_declared, check_model
+from npu_mlir.frontends.onnx.check import check_declared, check_model, element_type_of, type_name
 from npu_mlir.frontends.onnx.converters import CONVERTERS
 from npu_mlir.frontends.onnx.fold import CannotEvaluate, evaluate
 from npu_mlir.frontends.onnx.functions import DEEPEST, bound, has_body, is_default, opsets_of, standard_body
@@ -32,7 +32,7 @@ from npu_mlir.frontends.onnx.load import load_apart
 from npu_mlir.frontends.onnx.node import Constant, Node, Unsupported, Value
 from npu_mlir.frontends.onnx.tensors import array_of, dense_of
 from npu_mlir.frontends.onnx.upgrade import upgraded
-from npu_mlir.ir.constants import element_type, make_constant
+from npu_mlir.ir.constants import make_constant
 from npu_mlir.ir.weights import WeightStore, weights_of
 from npu_mlir.support.diagnostics import Note, UserError
 
@@ -210,11 +210,11 @@ class _Importer:
         return [inner.values.get(value.name) for value in branch.output]
 
     def _argument(self, value: onnx.ValueInfoProto) -> SSAValue:
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
-        try:
-            type_ = TensorType(element_type(dtype), self.frozen[value.name])
-        except TypeError as error:
-            raise UserError(f"input '{value.name}' has elements of unsupported type {dtype}") from error
+        number = value.type.tensor_type.elem_type
+        element = element_type_of(number)
+        if element is None:
+            raise UserError(f"input '{value.name}' has elements of unsupported type {type_name(number)}")
+        type_ = TensorType(element, self.frozen[value.name])
         argument = self.block.insert_arg(type_, len(self.block.args))
         argument.name_hint = value.name if SSAValue.is_valid_name(value.name) else None
         return argument

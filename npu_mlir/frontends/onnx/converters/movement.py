@@ -94,6 +94,8 @@ def slice_(node: Node) -> SSAValue:
     starts, ends, axes, steps = _slice_lists(node)
     ranges: dict[int, tuple[int, int, int]] = {}
     reversed_axes: dict[int, range] = {}
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        raise Unsupported(f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps")
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         axis = normalise(axis, len(shape))
         if step == 0 or axis in ranges or axis in reversed_axes:
@@ -138,7 +140,11 @@ def pad(node: Node) -> SSAValue:
         axes = node.ints_input(3, "axes") if node.has(3) else None
     low, high = [0] * rank, [0] * rank
     count = len(pads) // 2
-    for axis, before, after in zip(axes or range(count), pads[:count], pads[count:], strict=True):
+    if len(pads) % 2 or count != len(range(rank) if axes is None else axes):
+        raise Unsupported(f"{len(pads)} paddings for {rank if axes is None else len(axes)} dimensions")
+    for axis, before, after in zip(
+        range(count) if axes is None else axes, pads[:count], pads[count:], strict=True
+    ):
         low[normalise(axis, rank)], high[normalise(axis, rank)] = before, after
     return _pad_or_crop(node, value, low, high, constant)
 

@@ -115,7 +115,21 @@ VARIANTS: dict[str, tuple[Node, int, dict[str, Any], str]] = {
     ),
     "split-equal": (node("Split", "x", "y", axis=2), 11, {}, ""),
     "expand": (node("Expand", "x s", "y"), 13, {"s": np.array([1, 1, 1])}, ""),
-    "gather": (node("Gather", "x i", "y", axis=2), 13, {"i": np.array([[0, -1]])}, "gather"),
+    "gather": (node("Gather", "x i", "y", axis=2), 13, {"i": np.array([[0, -1]])}, "slice reshape"),
+    "gather-one": (node("Gather", "x i", "y", axis=-1), 13, {"i": np.array(-2)}, "slice reshape"),
+    "gather-all": (node("Gather", "x i", "y", axis=1), 13, {"i": np.arange(3)}, ""),
+    "gather-runs": (
+        node("Gather", "x i", "y", axis=3),
+        13,
+        {"i": np.array([4, 1, 2, 3, 0, 2])},
+        "slice slice slice concat",
+    ),
+    "gather-backwards": (
+        node("Gather", "x i", "y", axis=3),
+        13,
+        {"i": np.array([4, 3, 2, 1, 0, 4, 3, 2, 1, 0])},
+        "gather",
+    ),
     "pow-integer": (node("Pow", "x e", "y"), 13, {"e": np.array(2)}, "cast pow"),
     "max-of-three": (
         node("Max", "x a b", "y"),

@@ -37,7 +37,7 @@ def upgraded(
     apart = {model.graph.initializer[number].name: array for number, array in weights.items()}
     try:
         new = version_converter.convert_version(_with_trailing_dims(model), OLDEST_OPSET)
-    except (RuntimeError, ValueError, TypeError) as error:
+    except (RuntimeError, ValueError, TypeError, version_converter.ConvertError) as error:
         reason = " ".join(str(error).split())
         raise UserError(
             f"'{name}' uses opset {version}, which cannot be upgraded to {OLDEST_OPSET}: {reason}",

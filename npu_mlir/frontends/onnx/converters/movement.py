@@ -42,8 +42,47 @@ def gather(node: Node) -> SSAValue:
     value, indices = node.value(0), node.raw(1)
     axis = node.axis(0, len(shape_of(value)))
     if isinstance(indices, np.ndarray):
-        _check_indices(indices, shape_of(value)[axis], axis)
+        extent = shape_of(value)[axis]
+        _check_indices(indices, extent, axis)
+        runs = _runs([int(index) % extent for index in indices.flat])
+        if 0 < len(runs) <= MOST_SLICES:
+            return _picked(node, value, runs, axis, indices.shape)
     return node.add(graph.GatherOp(value, node.value(1), axis))
+
+
+MOST_SLICES = 8
+"""A gather by constant indices becomes so many slices at most; else the host does it."""
+
+
+def _runs(indices: Sequence[int]) -> list[tuple[int, int, int]]:
+    """The indices as (offset, size, stride) of slices in order, each as long as it can be.
+
+    >>> _runs([0, 2, 4, 3, 4, 5])
+    [(0, 3, 2), (3, 3, 1)]
+    """
+    runs: list[tuple[int, int, int]] = []
+    at = 0
+    while at < len(indices):
+        stride, end = 1, at + 1
+        if end < len(indices) and indices[end] > indices[at]:
+            stride = indices[end] - indices[at]
+            while end < len(indices) and indices[end] - indices[end - 1] == stride:
+                end += 1
+        runs.append((indices[at], end - at, stride))
+        at = end
+    return runs
+
+
+def _picked(
+    node: Node, value: SSAValue, runs: Sequence[tuple[int, int, int]], axis: int, shape: Sequence[int]
+) -> SSAValue:
+    """Slices one behind the other, the shape of the indices in place of the axis."""
+    old = shape_of(value)
+    full = list(runs) == [(0, old[axis], 1)]
+    parts = [value] if full else [_box(node, value, {axis: run}) for run in runs]
+    joined = node.add(graph.ConcatOp(parts, axis)) if len(parts) > 1 else parts[0]
+    target = (*old[:axis], *shape, *old[axis + 1 :])
+    return joined if target == shape_of(joined) else node.add(graph.ReshapeOp(joined, target))
 
 
 def _check_indices(indices: Constant, extent: int, axis: int) -> None:

@@ -581,3 +581,33 @@ def test_convolutions_over_lines_images_and_volumes(kernel: tuple[int, ...], tar
     w = generator.integers(-2, 3, (4, 3, *kernel)).astype(np.float32)
     pads = [1] * (2 * len(kernel))
     check(make([node("Conv", "x w", "y", pads=pads)], {"x": x}, w=w), {"x": x}, target=target)
+
+
+@pytest.mark.parametrize(
+    ("operator", "opset"),
+    [
+        ("Elu", 7),
+        ("Selu", 7),
+        ("Softsign", 7),
+        ("Softplus", 7),
+        ("Shrink", 9),
+        ("MeanVarianceNormalization", 9),
+        ("ThresholdedRelu", 10),
+        ("Celu", 12),
+        ("HardSwish", 14),
+    ],
+)
+def test_operators_that_onnx_defines_by_functions(operator: str, opset: int):
+    """From the first opset that has them: later bodies mean the same."""
+    x = np.random.default_rng(0).standard_normal((2, 3, 4, 4)).astype(np.float32) * 3
+    check(make([node(operator, "x", "y")], {"x": x}, opset), {"x": x}, rtol=2e-4)
+
+
+def test_gelu_is_exact_next_to_its_operand():
+    """As ONNX spells it, `x / 2 (1 + erf(x / sqrt(2)))`: the sum cancels for negative x, so it is absolute."""
+    x = np.random.default_rng(0).uniform(-8, 8, 4000).astype(np.float32)
+    wide = x.astype(np.float64)
+    exact = wide / 2 * (1 + FUNCTIONS["Erf"][0](wide / math.sqrt(2)))
+    result = npu_mlir.compile(make([node("Gelu", "x", "y")], {"x": x}, 20)).run({"x": x})["y"]
+    assert (np.abs(result - exact) <= np.abs(wide) * 2.0**-23).all()
+    assert ulps(result, exact)[x > 0].max() <= 4

@@ -3,6 +3,7 @@
 from npu_mlir.frontends.onnx.converters import (
     contraction,
     elementwise,
+    indexing,
     movement,
     normalization,
     structure,
@@ -10,4 +11,13 @@ from npu_mlir.frontends.onnx.converters import (
 )
 from npu_mlir.frontends.onnx.node import CONVERTERS
 
-__all__ = ["CONVERTERS", "contraction", "elementwise", "movement", "normalization", "structure", "window"]
+__all__ = [
+    "CONVERTERS",
+    "contraction",
+    "elementwise",
+    "indexing",
+    "movement",
+    "normalization",
+    "structure",
+    "window",
+]

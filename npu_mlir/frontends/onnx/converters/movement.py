@@ -9,7 +9,8 @@ from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import graph
 from npu_mlir.dialects.graph import shape_of, shapes
-from npu_mlir.frontends.onnx.node import Constant, Node, Unsupported, converts, normalise
+from npu_mlir.frontends.onnx.converters.selection import box, take
+from npu_mlir.frontends.onnx.node import Node, Unsupported, converts, normalise
 
 
 @converts("Transpose")
@@ -36,61 +37,6 @@ def expand(node: Node) -> SSAValue:
     return value if target == shape_of(value) else node.add(graph.ExpandOp(value, target))
 
 
-@converts("Gather")
-def gather(node: Node) -> SSAValue:
-    """Slices along `axis` by index; constant indices out of range are refused."""
-    value, indices = node.value(0), node.raw(1)
-    axis = node.axis(0, len(shape_of(value)))
-    if isinstance(indices, np.ndarray):
-        extent = shape_of(value)[axis]
-        _check_indices(indices, extent, axis)
-        runs = _runs([int(index) % extent for index in indices.flat])
-        if 0 < len(runs) <= MOST_SLICES:
-            return _picked(node, value, runs, axis, indices.shape)
-    return node.add(graph.GatherOp(value, node.value(1), axis))
-
-
-MOST_SLICES = 8
-"""A gather by constant indices becomes so many slices at most; else the host does it."""
-
-
-def _runs(indices: Sequence[int]) -> list[tuple[int, int, int]]:
-    """The indices as (offset, size, stride) of slices in order, each as long as it can be.
-
-    >>> _runs([0, 2, 4, 3, 4, 5])
-    [(0, 3, 2), (3, 3, 1)]
-    """
-    runs: list[tuple[int, int, int]] = []
-    at = 0
-    while at < len(indices):
-        stride, end = 1, at + 1
-        if end < len(indices) and indices[end] > indices[at]:
-            stride = indices[end] - indices[at]
-            while end < len(indices) and indices[end] - indices[end - 1] == stride:
-                end += 1
-        runs.append((indices[at], end - at, stride))
-        at = end
-    return runs
-
-
-def _picked(
-    node: Node, value: SSAValue, runs: Sequence[tuple[int, int, int]], axis: int, shape: Sequence[int]
-) -> SSAValue:
-    """Slices one behind the other, the shape of the indices in place of the axis."""
-    old = shape_of(value)
-    full = list(runs) == [(0, old[axis], 1)]
-    parts = [value] if full else [_box(node, value, {axis: run}) for run in runs]
-    joined = node.add(graph.ConcatOp(parts, axis)) if len(parts) > 1 else parts[0]
-    target = (*old[:axis], *shape, *old[axis + 1 :])
-    return joined if target == shape_of(joined) else node.add(graph.ReshapeOp(joined, target))
-
-
-def _check_indices(indices: Constant, extent: int, axis: int) -> None:
-    outside = indices[(indices < -extent) | (indices >= extent)]
-    if outside.size:
-        raise Unsupported(f"index {outside.flat[0]} is out of range: axis {axis} has {extent} elements")
-
-
 @converts("Split")
 def split(node: Node) -> list[SSAValue]:
     """Pieces along `axis`, of the sizes given or as equal as the number of outputs allows."""
@@ -100,7 +46,7 @@ def split(node: Node) -> list[SSAValue]:
     results: list[SSAValue] = []
     offset = 0
     for size in sizes:
-        results.append(_box(node, value, {axis: (offset, size, 1)}))
+        results.append(box(node, value, {axis: (offset, size, 1)}))
         offset += size
     return results
 
@@ -118,16 +64,9 @@ def _split_sizes(node: Node, extent: int) -> list[int]:
     return sizes
 
 
-def _box(node: Node, value: SSAValue, ranges: dict[int, tuple[int, int, int]]) -> SSAValue:
-    """A slice that takes (offset, size, stride) of some axes and all of the others."""
-    full = [ranges.get(axis, (0, extent, 1)) for axis, extent in enumerate(shape_of(value))]
-    offsets, sizes, strides = zip(*full, strict=True)
-    return node.add(graph.SliceOp(value, offsets, sizes, strides))
-
-
 @converts("Slice")
 def slice_(node: Node) -> SSAValue:
-    """A box with strides. Starts, ends, axes and steps have to be constants; a negative step gathers from the end."""
+    """A box with strides, backwards where a step is negative. Starts, ends, axes and steps have to be constants."""
     value = node.value(0)
     shape = shape_of(value)
     starts, ends, axes, steps = _slice_lists(node)
@@ -145,10 +84,9 @@ def slice_(node: Node) -> SSAValue:
         else:
             reversed_axes[axis] = picked
     if any(ranges[axis] != (0, shape[axis], 1) for axis in ranges):
-        value = _box(node, value, ranges)
+        value = box(node, value, ranges)
     for axis, picked in reversed_axes.items():
-        indices = node.array(np.asarray(picked, np.int64), f"indices{axis}")
-        value = node.add(graph.GatherOp(value, indices, axis))
+        value = take(node, value, np.asarray(picked, np.int64), axis)
     return value
 
 
@@ -195,6 +133,6 @@ def _pad_or_crop(node: Node, value: SSAValue, low: list[int], high: list[int], c
         for axis, (extent, before, after) in enumerate(zip(shape_of(value), low, high, strict=True))
     }
     if any(ranges[axis][1] != extent for axis, extent in enumerate(shape_of(value))):
-        value = _box(node, value, ranges)
+        value = box(node, value, ranges)
     low, high = [max(0, before) for before in low], [max(0, after) for after in high]
     return node.add(graph.PadOp(value, low, high, constant)) if any(low + high) else value

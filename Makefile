@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-fast test-slow test-mlir lint format docs snapshots mutants mutants-isa bench clean
+.PHONY: demo test test-fast test-slow test-mlir lint format docs snapshots mutants mutants-isa conformance bench clean
 
 # Made once, and again when the dependencies change.
 .venv: pyproject.toml
@@ -64,6 +64,11 @@ mutants: .venv
 # Of compiled programs, not of the compiler: a minute. MUTANTS='--case softmax' for less.
 mutants-isa: .venv
 	PYTHONPATH=tests/mutation $(BIN)/python tests/mutation/isa_run.py --report docs/mutation-isa.md $(MUTANTS)
+
+# ONNX's own cases, to instructions, on two processors in fifteen minutes. Fails when a case got worse than in
+# tests/conformance/results.txt, and writes there what got better. CONFORMANCE='-k resize' for some of them.
+conformance: .venv
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/conformance/run.py --jobs 2 --update $(CONFORMANCE)
 
 docs: .venv
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

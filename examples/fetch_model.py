@@ -65,9 +65,9 @@ def fetch(name: str) -> Path:
 
 
 def _make_resnet50() -> bytes:
-    import random_resnet50
+    import random_networks
 
-    return random_resnet50.build().SerializeToString()
+    return random_networks.build().SerializeToString()
 
 
 def _download(source: Source) -> bytes:

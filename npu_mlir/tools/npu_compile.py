@@ -3,13 +3,15 @@
 npu-compile model.onnx -o model.mlir
 npu-compile model.onnx --emit linalg --shape x=1x3x48x192 --precision f16
 npu-compile model.onnx --load-pass-plugin my_pass.py --my-pass -o model.mlir
+npu-compile --list-ops
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from npu_mlir.tools.common import REPRODUCER, ArgumentParser, run_tool
 from npu_mlir.tools.model_options import add_model_options, compile_model, read_model
@@ -36,12 +38,27 @@ def _make_parser() -> ArgumentParser:
         metavar="OUT.mlir",
         help="where to write; standard output by default",
     )
+    add("--list-ops", action=_ListOps, help="list the operators of ONNX, and what of them is supported")
     add("--emit", default="isa", metavar="LEVEL", help="graph, linalg, tile, tile-memref or isa (default)")
     add("--check-equivalence", type=int, nargs="?", const=0, metavar="SEED",
         help="run the module before and after each pass; a changed result is an error")  # fmt: skip
     add_model_options(parser)
     add_remark_options(parser.add_argument_group("remarks").add_argument)
     return parser
+
+
+class _ListOps(argparse.Action):
+    """Prints the operators and ends the process, as `--help` does."""
+
+    def __init__(self, **options: Any):
+        super().__init__(nargs=0, **options)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from npu_mlir.frontends.onnx.operators import operators
+
+        for operator in operators():
+            print(*operator.lines(), sep="\n")
+        parser.exit()
 
 
 def _run(argv: list[str]) -> int:

@@ -348,7 +348,46 @@ def test_all_unsupported_nodes_are_listed():
         "3 nodes of the model cannot be imported\n"
         "node 'NonZero@a' (NonZero): operator is not supported\n"
         "node 'Det@v' (Det): operator is not supported\n"
-        "node 'fancy' (Fancy): operator of domain com.example is not supported"
+        "node 'fancy' (Fancy): operator of domain com.example is not supported\n"
+        "npu-compile --list-ops says what is supported"
+    )
+
+
+def test_what_depends_on_a_refused_node_is_not_refused_as_well():
+    branches = {
+        name: helper.make_graph([node(op, "x", "b")], name, [], [value("b", (2, 3), TensorProto.FLOAT)])
+        for name, op in (("then_branch", "Relu"), ("else_branch", "Neg"))
+    }
+    nodes = [
+        node("NonZero", "x", "a"),
+        node("Cast", "a", "c", to=TensorProto.BOOL),
+        node("If", "c", "d", **branches),
+        node("LayerNormalization", "d w", "e"),
+        node("Twice", "e", "y", domain="mine"),
+    ]
+    source = model(nodes, weights={"w": floats(3)}, shape=(2, 3))
+    source.opset_import.append(helper.make_opsetid("mine", 1))
+    twice = [node("Add", "v v", "r")]
+    source.functions.append(
+        helper.make_function("mine", "Twice", ["v"], ["r"], twice, source.opset_import[:1])
+    )
+    assert error_of(source).splitlines()[1:] == [
+        "node 'NonZero@a' (NonZero): operator is not supported",
+        "npu-compile --list-ops says what is supported",
+    ]
+
+
+def test_a_refusal_in_a_function_names_the_node_of_the_model():
+    source = model([node("Outer", "x", "y", domain="mine")])
+    imports = [helper.make_opsetid("", 18), helper.make_opsetid("mine", 1)]
+    source.opset_import.append(imports[1])
+    for name, inner in (
+        ("Outer", node("Inner", "v", "r", domain="mine")),
+        ("Inner", node("NonZero", "v", "r")),
+    ):
+        source.functions.append(helper.make_function("mine", name, ["v"], ["r"], [inner], imports))
+    assert error_of(source).splitlines()[1] == (
+        "node 'Outer@y' (Outer): operator is not supported (in its function, NonZero)"
     )
 
 

@@ -29,7 +29,7 @@ from npu_mlir.frontends.onnx.fold import CannotEvaluate, evaluate
 from npu_mlir.frontends.onnx.functions import DEEPEST, bound, has_body, is_default, opsets_of, standard_body
 from npu_mlir.frontends.onnx.inputs import freeze_inputs, model_inputs
 from npu_mlir.frontends.onnx.load import load_apart
-from npu_mlir.frontends.onnx.node import Constant, Node, Unsupported, Value
+from npu_mlir.frontends.onnx.node import Constant, Node, Unsupported, UnsupportedInBody, Value
 from npu_mlir.frontends.onnx.tensors import array_of, dense_of
 from npu_mlir.frontends.onnx.upgrade import upgraded
 from npu_mlir.ir.constants import make_constant
@@ -136,8 +136,10 @@ class _Importer:
         try:
             results = self._results(proto, used, location, scope)
         except (Unsupported, shapes.ShapeError) as error:
+            if scope.location is not None and isinstance(error, UnsupportedInBody):
+                raise
             if scope.location is not None:
-                raise Unsupported(f"{error} (in its function, {proto.op_type})") from error
+                raise UnsupportedInBody(f"{error} (in its function, {proto.op_type})") from error
             self.problems.append(f"node '{location}' ({proto.op_type}): {error}")
         for index, name in enumerate(proto.output):
             if name:
@@ -160,9 +162,10 @@ class _Importer:
             except CannotEvaluate:
                 pass
         known = is_default(proto.domain) and proto.op_type in CONVERTERS
-        if failed_before and (known or has_body(proto, scope.opsets)):
+        is_if = proto.op_type == "If" and is_default(proto.domain)
+        if failed_before and (known or is_if or has_body(proto, scope.opsets)):
             return ()
-        if proto.op_type == "If" and is_default(proto.domain) and not failed_before:
+        if is_if:
             return self._inline_branch(proto, inputs[0], scope)
         if known:
             return self._converted(proto, used, location, scope)
@@ -237,7 +240,7 @@ class _Importer:
 
     def _unsupported(self) -> UserError:
         count = len(self.problems)
-        notes: list[str | Note] = list(self.problems)
+        notes: list[str | Note] = [*self.problems, "npu-compile --list-ops says what is supported"]
         return UserError(
             f"{count} node{'s' if count > 1 else ''} of the model cannot be imported", notes=notes
         )

@@ -38,6 +38,10 @@ class Unsupported(Exception):
     """Part of a node that has no translation; the message continues "node 'x' (Op): "."""
 
 
+class UnsupportedInBody(Unsupported):
+    """The same of the node of the model that calls a function, for a reason in the function's body."""
+
+
 def converts(*operators: str) -> Callable[[Converter], Converter]:
     """Register the decorated function for these operators of the default domain."""
 
@@ -183,7 +187,7 @@ class Node:
         value = self.attribute(name)
         value = value.decode() if isinstance(value, bytes) else value
         if value is not None and value not in allowed:
-            raise Unsupported(f"attribute {name} = {value}")
+            raise Unsupported(f"attribute {name} = {value} is not supported")
 
     def axis(self, default: int | None, rank: int, name: str = "axis") -> int:
         """An axis attribute, counted from the front."""
@@ -196,10 +200,11 @@ class Node:
         """Raise `Unsupported` for attributes and outputs that the converter ignored."""
         ignored = sorted(self._attributes.keys() - self._asked)
         if ignored:
-            raise Unsupported(f"attribute{'s' if len(ignored) > 1 else ''} {', '.join(ignored)}")
+            what, verb = ("attributes", "are") if len(ignored) > 1 else ("attribute", "is")
+            raise Unsupported(f"{what} {', '.join(ignored)} {verb} not supported")
         for index, used in enumerate(used_outputs):
             if used and index >= results:
-                raise Unsupported(f"output {index} ('{self.proto.output[index]}')")
+                raise Unsupported(f"output {index} ('{self.proto.output[index]}') is not supported")
 
 
 def normalise(axis: int | None, rank: int) -> int:

@@ -145,7 +145,7 @@ def cast(node: Node) -> SSAValue:
         target = element_type(onnx.helper.tensor_dtype_to_np_dtype(node.integer("to", 0)))
     except (TypeError, KeyError) as error:
         name = onnx.TensorProto.DataType.Name(node.integer("to", 0))
-        raise Unsupported(f"target type {name}") from error
+        raise Unsupported(f"target type {name} is not supported") from error
     return value if target == element_of(value) else node.add(graph.CastOp(value, target))
 
 
@@ -165,5 +165,5 @@ def identity(node: Node) -> list[Any]:
         node.real("ratio", 0.5)
         node.attribute("seed")
         if node.has(2) and bool(node.constant(2, "training mode").reshape(-1)[0]):
-            raise Unsupported("training mode")
+            raise Unsupported("training mode is not supported")
     return [node.raw(0)]

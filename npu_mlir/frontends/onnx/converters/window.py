@@ -25,7 +25,7 @@ def explicit_pads(
     if mode == "VALID":
         return [0] * (2 * len(kernel))
     if mode not in ("SAME_UPPER", "SAME_LOWER"):
-        raise Unsupported(f"auto_pad = {mode}")
+        raise Unsupported(f"attribute auto_pad = {mode} is not supported")
     begins: list[int] = []
     ends: list[int] = []
     for extent, size, stride, dilation in zip(extents, kernel, strides, dilations, strict=True):

@@ -1,6 +1,6 @@
-"""ResNet-50 with random weights: the topology in the onnx wheel, with weights that make a test mean something.
+"""Networks with random weights: the topologies in the onnx wheel, with weights that make a test mean something.
 
-The wheel's file sets every weight to 0.02, so that almost any mistake passes. Here convolutions get seeded normal
+The wheel's files set every weight to 0.02, so that almost any mistake passes. Here convolutions get seeded normal
 weights, and each normalisation about the mean and variance that its input really has, so activations keep unit
 variance through all 53 layers. The statistics come from one run of a model whose normalisations compute them. They are
 those of the whole tensor, not of each channel: channels of random features hardly vary from place to place, and
@@ -9,6 +9,7 @@ to magnify that little at each layer would make the network chaotic, so that rou
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +19,32 @@ import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
 SEED = 20
-TOPOLOGY = Path(onnx.__file__).parent / "backend/test/data/light/light_resnet50.onnx"
+RESNET50 = Path(onnx.__file__).parent / "backend/test/data/light/light_resnet50.onnx"
 
 
-def build() -> onnx.ModelProto:
-    """The model, with all weights as initializers."""
-    model = onnx.load(TOPOLOGY)
+def build(topology: Path = RESNET50) -> onnx.ModelProto:
+    """The model of a file in the wheel, with all weights as initializers."""
+    model = onnx.load(topology)
     model.ir_version = 8  # older files have to list weights among the inputs
     weights = _random_weights(model.graph)
     _remove_weight_nodes(model.graph)
     _set_weights(model.graph, weights)
-    _calibrate(model, weights)
-    _set_weights(model.graph, weights)
+    if any(node.op_type == "BatchNormalization" for node in model.graph.node):
+        _calibrate(model, weights)
+        _set_weights(model.graph, weights)
     return model
+
+
+def reference(model: onnx.ModelProto, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The outputs that onnxruntime computes, from the model as it is (no rewriting)."""
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    session: Any = ort.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    names = [entry.name for entry in session.get_inputs()]
+    return session.run(None, dict(zip(names, inputs, strict=True)))
 
 
 def _random_weights(graph: onnx.GraphProto) -> dict[str, np.ndarray]:
@@ -41,10 +55,12 @@ def _random_weights(graph: onnx.GraphProto) -> dict[str, np.ndarray]:
         if node.op_type == "ConstantOfShape":
             shapes[node.output[0]] = tuple(given[node.input[0]].tolist())
     weights = {name: generator.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+    reshaped = {node.output[0]: node.input[0] for node in graph.node if node.op_type == "Reshape"}
     for node in graph.node:
         if node.op_type in ("Conv", "Gemm"):
-            kernel = weights[node.input[1]]
-            weights[node.input[1]] = kernel / np.sqrt(np.float32(kernel[0].size))
+            name = reshaped.get(node.input[1], node.input[1])
+            kernel = weights[name]
+            weights[name] = kernel / np.sqrt(np.float32(kernel[0].size))
         elif node.op_type == "BatchNormalization":
             scale, bias = node.input[1:3]
             weights[scale] = 1 + 0.1 * weights[scale]

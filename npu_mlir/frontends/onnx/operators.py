@@ -1,0 +1,160 @@
+"""The operators of ONNX and what of them is supported, as `npu-compile --list-ops` and docs/operators.md show it.
+
+How an operator is translated, its attributes among it, is taken from the converters themselves: an attribute that a
+converter doesn't ask for is refused. Where operators run, for which types, and how many of ONNX's own cases pass comes
+from the conformance suite (`make conformance` writes `conformance.json`).
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import onnx
+
+from npu_mlir.frontends.onnx import converters
+from npu_mlir.frontends.onnx.converters import CONVERTERS
+from npu_mlir.frontends.onnx.load import OLDEST_OPSET
+
+PASSED = ("device", "views", "folded", "device+host")
+"""What may have become of a case that passes: kernels, a change of shape alone, constants, kernels and the host."""
+
+ASKING = ("attribute", "integer", "real", "integers", "text", "require", "axis")
+"""Methods of `Node` that read an attribute; the name is their first argument, but for `axis`."""
+
+
+@dataclass(frozen=True)
+class Conformance:
+    """What the conformance suite says about an operator."""
+
+    cases: int = 0
+    classes: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many cases are in each class of `PASSED`, and of "host", "refused" and the like."""
+    types: tuple[str, ...] = ()
+    """Element types of the first operands of cases that pass."""
+
+    @property
+    def passed(self) -> int:
+        """How many cases pass."""
+        return sum(self.classes.get(kind, 0) for kind in PASSED)
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator of ONNX's default domain."""
+
+    name: str
+    opsets: tuple[int, ...]
+    """The versions of its definition that we read: each holds up to the next."""
+    how: str
+    """What the importer does with it."""
+    attributes: tuple[str, ...]
+    """The attributes that it may have, some with the only value."""
+    conformance: Conformance
+
+    def lines(self) -> Iterator[str]:
+        """What `--list-ops` says; all lines but the first are indented."""
+        yield self.name
+        yield f"    opsets {', '.join(map(str, self.opsets))}; {self.how}"
+        if self.attributes:
+            yield f"    attributes: {', '.join(self.attributes)}"
+        if self.conformance.types:
+            yield f"    types: {', '.join(self.conformance.types)}"
+        yield f"    {self.conformance.passed} of {self.conformance.cases} conformance cases{self.where(': ')}"
+
+    def where(self, before: str = "") -> str:
+        """Where the cases that pass run."""
+        classes = self.conformance.classes
+        parts = [f"{kind} {classes[kind]}" for kind in PASSED if classes.get(kind)]
+        return before + ", ".join(parts) if parts else ""
+
+
+def operators() -> list[Operator]:
+    """All operators of the default domain, by name."""
+    versions: dict[str, list[Any]] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if schema.domain == "":
+            versions.setdefault(schema.name, []).append(schema)
+    return [_operator(name, schemas) for name, schemas in sorted(versions.items())]
+
+
+def _operator(name: str, schemas: list[Any]) -> Operator:
+    schemas.sort(key=lambda schema: schema.since_version)
+    read = [s for s, following in zip(schemas, [*schemas[1:], None]) if _is_read(s, following)]
+    how, attributes = _how(name, schemas[-1])
+    opsets = tuple(schema.since_version for schema in read)
+    return Operator(name, opsets, how, attributes, conformance().get(name, Conformance()))
+
+
+def _is_read(schema: Any, following: Any) -> bool:
+    """Whether a version of a definition is in force in an opset that we read."""
+    return not schema.deprecated and (following is None or following.since_version > OLDEST_OPSET)
+
+
+def _how(name: str, schema: Any) -> tuple[str, tuple[str, ...]]:
+    if name in CONVERTERS:
+        return "translated", tuple(sorted(attributes_of(CONVERTERS[name])))
+    if name == "Constant":
+        return "a constant", tuple(sorted(schema.attributes))
+    if name == "If":
+        return "the branch that a known condition takes", tuple(sorted(schema.attributes))
+    if schema.has_function or schema.has_context_dependent_function:
+        return "expanded into the function that defines it", tuple(sorted(schema.attributes))
+    return "on constants only", ()
+
+
+@cache
+def conformance() -> Mapping[str, Conformance]:
+    """What the conformance suite says, by operator."""
+    text = resources.files("npu_mlir.frontends.onnx").joinpath("conformance.json").read_text()
+    return {
+        name: Conformance(entry["cases"], entry["classes"], tuple(entry["types"]))
+        for name, entry in json.loads(text).items()
+    }
+
+
+# ---- attributes ------------------------------------------------------------------------------------------------------
+
+
+def attributes_of(converter: Any) -> set[str]:
+    """The attributes that a converter asks for, itself or in what it calls; `name=value` where it takes no other."""
+    found: set[str] = set()
+    waiting, seen = [converter], set[Any]()
+    while waiting:
+        function = waiting.pop()
+        if function in seen:
+            continue
+        seen.add(function)
+        for call in ast.walk(ast.parse(inspect.getsource(function))):
+            if not isinstance(call, ast.Call):
+                continue
+            if isinstance(call.func, ast.Attribute) and call.func.attr in ASKING:
+                found |= _asked(call, call.func.attr)
+            elif isinstance(call.func, ast.Name):
+                called = function.__globals__.get(call.func.id)
+                waiting += [called] if inspect.isfunction(called) and _is_converters(called) else []
+    return found
+
+
+def _is_converters(function: Any) -> bool:
+    """Whether a function belongs to the modules with converters, or is a plugin's."""
+    return not function.__module__.startswith("npu_mlir.") or function.__module__.startswith(
+        converters.__name__
+    )
+
+
+def _asked(call: ast.Call, method: str) -> set[str]:
+    """The attribute that a call of a method of `Node` reads."""
+    if method == "axis":
+        return {"axis"}
+    name, *values = (argument.value if isinstance(argument, ast.Constant) else None for argument in call.args)
+    if not isinstance(name, str):
+        return set()
+    only = method == "require" and len(values) == 1
+    return {f"{name}={values[0]}" if only else name}

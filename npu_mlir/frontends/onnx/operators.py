@@ -20,7 +20,8 @@ import onnx
 
 from npu_mlir.frontends.onnx import converters
 from npu_mlir.frontends.onnx.converters import CONVERTERS
-from npu_mlir.frontends.onnx.load import OLDEST_OPSET
+from npu_mlir.frontends.onnx.fold import DOUBTFUL, NOT_PURE
+from npu_mlir.frontends.onnx.upgrade import OLDEST_OPSET
 
 PASSED = ("device", "views", "folded", "device+host")
 """What may have become of a case that passes: kernels, a change of shape alone, constants, kernels and the host."""
@@ -106,7 +107,7 @@ def _how(name: str, schema: Any) -> tuple[str, tuple[str, ...]]:
         return "the branch that a known condition takes", tuple(sorted(schema.attributes))
     if schema.has_function or schema.has_context_dependent_function:
         return "expanded into the function that defines it", tuple(sorted(schema.attributes))
-    return "on constants only", ()
+    return "not supported" if name in NOT_PURE | DOUBTFUL else "on constants only", ()
 
 
 @cache

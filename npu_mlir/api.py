@@ -7,7 +7,7 @@ result = program.simulate({"x": x})        # outputs, cycles, one entry per kern
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,14 +16,16 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
 from npu_mlir.dialects.context import make_context
 from npu_mlir.frontends import frontend_of, is_module_file
 from npu_mlir.ir.verification import verify
 from npu_mlir.pass_infra.pipeline_parser import PassNest
 from npu_mlir.pipeline import PRECISIONS, phase_pipelines
-from npu_mlir.support.diagnostics import UserError, closest
+from npu_mlir.support.diagnostics import Note, PassCrash, UserError, closest
 from npu_mlir.support.levels import LEVELS, level_of
+from npu_mlir.support.locations import closest_node
 from npu_mlir.targets.module_target import check_target, named_target, set_target
 from npu_mlir.targets.target import DEFAULT_TARGET, Target
 
@@ -35,6 +37,12 @@ if TYPE_CHECKING:
 
 MAIN = "main"
 
+FALLBACKS = ("host",)
+"""Who runs what cannot be compiled, if anybody may."""
+
+FALLBACK_HINT = "--fallback host leaves such nodes to the host"
+"""What can be done about a node that cannot be compiled."""
+
 
 @dataclass(frozen=True)
 class Signature:
@@ -42,10 +50,11 @@ class Signature:
 
     name: str
     shape: tuple[int, ...]
+    """-1 for an extent of an output that is only known in a run."""
     dtype: np.dtype[Any]
 
     def __str__(self) -> str:
-        return f"{'x'.join(map(str, self.shape)) or 'scalar'} {self.dtype}"
+        return f"{'x'.join('?' if n < 0 else str(n) for n in self.shape) or 'scalar'} {self.dtype}"
 
 
 @dataclass(frozen=True)
@@ -148,7 +157,7 @@ class Program:
         save_module(self.module, str(path))
 
 
-@dataclass(frozen=True)
+@dataclass
 class ModelSource:
     """A program as it was read, and what takes it further."""
 
@@ -157,6 +166,10 @@ class ModelSource:
     """None for what was just imported: nothing has been done about it yet."""
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     """Options of passes, by their names."""
+    reread: Callable[[Collection[str]], Program] | None = None
+    """Reads the model again with the nodes of these names left to the host, where it may be."""
+    left: set[str] = field(default_factory=set[str])
+    """Nodes that are left to the host because a pass could not compile them."""
 
     def pipelines(self, emit: str, extra: Sequence[ModulePass] = ()) -> list[tuple[str, PassNest]]:
         """The passes to a level, phase by phase; an extra one stands behind the pass that it names in `runs_after`."""
@@ -172,8 +185,36 @@ class ModelSource:
     ) -> Program:
         """Run the passes to a level, verifying the module at the end of each phase; `reached` is called with its level.
 
-        Changes the program, and returns it.
+        Changes the program, and returns it: another one where nodes that a pass refused are left to the host.
         """
+        attributes = dict(self.program.module.attributes)
+        while True:
+            try:
+                return self._lower(emit, instruments, extra, reached)
+            except UserError as error:
+                if (
+                    self.level is not None
+                    or isinstance(error, PassCrash)
+                    or not isinstance(error.loc, Operation)
+                ):
+                    raise
+                nodes = set((closest_node(error.loc) or "").split("+")) - {""} - self.left
+                if not nodes or self.reread is None:
+                    if nodes:
+                        error.notes.append(Note(FALLBACK_HINT))
+                    raise
+                self.left |= nodes
+                self.program = self.reread(self.left)
+                # What was decided since it was read the first time, as numbers of the machine.
+                self.program.module.attributes.update(attributes)
+
+    def _lower(
+        self,
+        emit: str,
+        instruments: Sequence[PassInstrument],
+        extra: Sequence[ModulePass],
+        reached: Callable[[str], None] | None,
+    ) -> Program:
         from npu_mlir.pass_infra.pass_manager import PassManager
 
         pipelines = self.pipelines(emit, extra)
@@ -196,15 +237,21 @@ def compile(
     precision: str = "f32",
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    bake: Mapping[str, np.ndarray | float] | None = None,
+    fallback: str | None = None,
     instruments: Sequence[PassInstrument] = (),
 ) -> Program:
     """Compile a model: an `.onnx` file or its `ModelProto`, what else a frontend reads, or a `.mlir` file of any level.
 
     `dims` gives sizes to named dynamic dimensions, `shapes` whole shapes to inputs. `target` is a
-    machine, its name or its TOML file; a `.mlir` file that names its target keeps it.
+    machine, its name or its TOML file; a `.mlir` file that names its target keeps it. `bake` has inputs that become
+    constants. With `fallback="host"` the host runs the nodes that cannot be compiled; its time is not counted.
     """
     _check_choice("level", emit, LEVELS)
-    return read(model, target=target, precision=precision, dims=dims, shapes=shapes).lower(emit, instruments)
+    source = read(
+        model, target=target, precision=precision, dims=dims, shapes=shapes, bake=bake, fallback=fallback
+    )
+    return source.lower(emit, instruments)
 
 
 def read(
@@ -214,20 +261,36 @@ def read(
     precision: str = "f32",
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    bake: Mapping[str, np.ndarray | float] | None = None,
+    fallback: str | None = None,
 ) -> ModelSource:
     """The program of a model, before any pass; see `compile`."""
     _check_choice("precision", precision, PRECISIONS)
+    if fallback is not None:
+        _check_choice("fallback", fallback, FALLBACKS)
     if isinstance(model, str | Path) and is_module_file(str(model)):
         program = load(model, target=target)
         return ModelSource(program, program.level)
 
-    ctx = make_context()
     machine = as_target(target or DEFAULT_TARGET)
-    module = frontend_of(model).load(model, dict(dims or {}), dict(shapes or {}))
-    set_target(module, machine)
-    if precision != "f32":
-        module.attributes["npu.precision"] = StringAttr(precision)
-    return ModelSource(Program(ctx, module), None, {"graph-set-precision": f"precision={precision}"})
+    frontend = frontend_of(model)
+    options: dict[str, Any] = {"bake": bake, "fallback": fallback}
+    options = {name: value for name, value in options.items() if value}
+    for name in options:
+        if name not in frontend.options:
+            raise UserError(f"--{name} is not for {frontend.name} models")
+
+    def import_(left: Collection[str] = ()) -> Program:
+        further = {"left": left} if left else {}
+        load: Any = frontend.load
+        module = load(model, dict(dims or {}), dict(shapes or {}), **options, **further)
+        set_target(module, machine)
+        if precision != "f32":
+            module.attributes["npu.precision"] = StringAttr(precision)
+        return Program(make_context(), module)
+
+    passes = {"graph-set-precision": f"precision={precision}"}
+    return ModelSource(import_(), None, passes, import_ if fallback and "left" in frontend.options else None)
 
 
 def load(path: str | Path, *, target: str | Path | Target | None = None) -> Program:
@@ -282,7 +345,7 @@ def _signatures(module: ModuleOp, names_attribute: str) -> list[Signature]:
     function = _main_of(module)
     is_input = names_attribute == "input_names"
     types = function.function_type.inputs if is_input else function.function_type.outputs
-    for type_ in types.data:
+    for type_ in types.data if is_input else ():
         if min(static_shape(type_), default=0) < 0:
             raise UserError(f"'@{function.sym_name.data}' has a dynamic shape: {type_}", loc=function)
     attribute = function.attributes.get(names_attribute)
@@ -290,9 +353,8 @@ def _signatures(module: ModuleOp, names_attribute: str) -> list[Signature]:
     names = [entry.data for entry in entries if isinstance(entry, StringAttr)]
     if len(names) != len(types.data):
         names = [f"{'input' if is_input else 'output'}{i}" for i in range(len(types.data))]
-    return [
-        Signature(name, static_shape(type_), numpy_dtype(type_)) for name, type_ in zip(names, types.data)
-    ]
+    shapes = [tuple(max(extent, -1) for extent in static_shape(type_)) for type_ in types.data]
+    return [Signature(n, shape, numpy_dtype(t)) for n, shape, t in zip(names, shapes, types.data)]
 
 
 def _checked(signature: Signature, inputs: Mapping[str, np.ndarray]) -> np.ndarray:

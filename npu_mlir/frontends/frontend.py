@@ -35,6 +35,9 @@ class Frontend:
     load: Loader
     reference: str | None = None
     """The name of the reference that `--compare-all` takes when none is named."""
+    options: tuple[str, ...] = ()
+    """Keyword arguments that `load` takes besides: `bake` (values of inputs by name, now constants), `fallback`
+    ("host": what has no translation is left to the host), with it `left` (names of nodes that are in any case)."""
 
 
 class Reference(Protocol):
@@ -45,10 +48,13 @@ class Reference(Protocol):
 
     def __init__(self, model: str, /) -> None: ...
 
-    def outputs(self, inputs: Mapping[str, np.ndarray], /) -> dict[str, np.ndarray]:
-        """The outputs of the model by name, for inputs by name; a `UserError` if the model can't be run."""
+    def outputs(self, inputs: Mapping[str, np.ndarray | float], /) -> dict[str, np.ndarray]:
+        """The outputs of the model by name, for inputs by name; a `UserError` if the model can't be run.
+
+        A number is the value of an input that was baked, in whatever type the model wants.
+        """
         ...
 
-    def intermediates(self, inputs: Mapping[str, np.ndarray], /) -> dict[str, list[np.ndarray]]:
+    def intermediates(self, inputs: Mapping[str, np.ndarray | float], /) -> dict[str, list[np.ndarray]]:
         """The values that each node of the model computes, by the name that the node has in `npu.node`."""
         ...

@@ -16,8 +16,9 @@ from npu_mlir.dialects import graph
 from npu_mlir.dialects.graph import Layout, ReduceKind
 from npu_mlir.interpreters.errors import index_out_of_range
 from npu_mlir.interpreters.framework import Interpreter
+from npu_mlir.interpreters.host_call import runner
 from npu_mlir.interpreters.math import erf
-from npu_mlir.interpreters.registry import Results, impl
+from npu_mlir.interpreters.registry import Results, Step, impl, prepare
 from npu_mlir.ir.weights import check_weight, weights_of
 from npu_mlir.support.dtypes import numpy_dtype
 
@@ -117,6 +118,11 @@ def weight(interp: Interpreter, op: graph.WeightOp, args: Results) -> Results:
     array = store.get(op.entry_name)
     check_weight(op, array)
     return (array,)
+
+
+@prepare("graph.host_call")
+def host_call(interp: Interpreter, op: graph.HostCallOp) -> Step:
+    return runner(op)
 
 
 @impl("graph.conv")

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xdsl.dialects import tensor
@@ -19,8 +19,9 @@ from xdsl.ir import Operation, SSAValue
 
 from npu_mlir.analysis.bound import Bound, LaunchWork, NetworkBounds, network_bounds
 from npu_mlir.dialects.npu_isa import Pipe
-from npu_mlir.dialects.tile import HostOp, KernelOp, LaunchOp, element_bits, storage_bytes
-from npu_mlir.simulator.attribution.attribution import Attribution, loc_of
+from npu_mlir.dialects.tile import KernelOp, LaunchOp, element_bits, storage_bytes
+from npu_mlir.report.host_work import host_work
+from npu_mlir.simulator.attribution.attribution import Attribution
 from npu_mlir.support.files import write_atomically
 from npu_mlir.targets.module_target import target_label, target_of
 from npu_mlir.targets.target import Target
@@ -115,6 +116,12 @@ class Report:
     launches: list[LaunchRow] = field(default_factory=list[LaunchRow])
     host_calls: list[str] = field(default_factory=list[str])
     """The graph ops that are left to the host, whose time is not counted; one entry per call, in order."""
+    host_nodes: list[str] = field(default_factory=list[str])
+    """The nodes that run on the host, each with its operator in parentheses if the model's own runs there."""
+    host_macs: int = 0
+    """Multiply-accumulates of these, as far as shapes tell; they are not part of `macs`."""
+    host_mac_share: float | None = 0.0
+    """`host_macs` as a share of those of the whole model, from 0 to 1; None for a level without kernels."""
     graph_ops: dict[str, int] = field(default_factory=dict[str, int])
     """Cycles by the graph ops that a launch computes."""
     critical: dict[str, int] = field(default_factory=dict[str, int])
@@ -139,14 +146,22 @@ def report_of(
     by_name = {comparison.name: comparison for comparison in comparisons}
     rows = [_output_row(name, value, by_name.get(name)) for name, value in outputs.items()]
     agrees = all(comparison.agrees for comparison in comparisons) if comparisons else None
+    work = host_work(program.module)
+    host: dict[str, Any] = {
+        "host_calls": work.calls,
+        "host_nodes": work.nodes,
+        "host_macs": work.macs,
+        "host_mac_share": work.share,
+    }
     if simulation is None or target is None:
-        return Report(level, target_label(program.module) if target else None, precision, rows, agrees)
+        return Report(
+            level, target_label(program.module) if target else None, precision, rows, agrees, **host
+        )
     machine = target_of(program.module)
     peak = machine.peak_macs(precision)
     kernels = _kernel_rows(program, simulation, peak)
     macs = sum(kernel.macs for kernel in kernels)
     launches = [LaunchRow(run.kernel, run.loc, run.start, run.cycles) for run in simulation.launches]
-    calls = host_calls(program)
     bounds = _network_bounds(program, kernels, machine)
     return Report(
         level,
@@ -160,18 +175,13 @@ def report_of(
         mac_utilisation=_utilisation(macs, simulation.cycles, peak),
         kernels=kernels,
         launches=launches,
-        host_calls=calls,
         graph_ops=_by_graph_op(launches),
         critical=_critical(kernels),
         bounds=bounds,
         efficiency=bounds.serial / simulation.cycles if bounds is not None and simulation.cycles else None,
-        assumptions=assumptions(machine, len(launches), calls),
+        assumptions=assumptions(machine, len(launches), work.calls),
+        **host,
     )
-
-
-def host_calls(program: Program) -> list[str]:
-    """The graph ops of each `tile.host` of a program."""
-    return [loc_of(op) or "(no location)" for op in program.module.walk() if isinstance(op, HostOp)]
 
 
 def assumptions(target: Target, launches: int = 0, calls: Sequence[str] = ()) -> list[str]:

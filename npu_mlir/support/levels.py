@@ -33,12 +33,16 @@ def _higher(a: str, b: str) -> str:
     return min(a, b, key=LEVELS.index)
 
 
+ANY_LEVEL = ("graph.weight", "graph.host_call")
+"""Graph ops that stay in the host function at every level."""
+
+
 def _host_level(op: Operation) -> str:
     """graph or linalg while an op within still belongs there, isa if there is none."""
     level = "isa"
     for nested in _without_calls(op):
         dialect = nested.name.partition(".")[0]
-        if dialect == "graph" and nested.name != "graph.weight":
+        if dialect == "graph" and nested.name not in ANY_LEVEL:
             return "graph"
         if dialect == "linalg" or _computes_tensor(nested, dialect):
             level = "linalg"

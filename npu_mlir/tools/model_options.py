@@ -13,6 +13,7 @@ from npu_mlir.tools.target_settings import add_settings, change_machine
 from npu_mlir.tools.pass_flags import PassFlags, passes_of
 
 if TYPE_CHECKING:
+    import numpy as np
     from xdsl.dialects.builtin import ModuleOp
 
     from npu_mlir.api import Program, ModelSource
@@ -32,6 +33,15 @@ def add_model_options(parser: ArgumentParser) -> None:
     add("--dim", action="append", default=[], metavar="NAME=N", help="the size of a named dynamic dimension")
     add("--shape", action="append", default=[], metavar="INPUT=1x3x48x192", help="the shape of an input")
     add("--precision", metavar="f32|f16", help="the type that floats are computed in (default: f32)")
+    add("--fallback", metavar="host", help="leave nodes that cannot be compiled to the host (off by default)")
+    add(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=FILE.npy|NUMBER",
+        help="an input, or FILE.npz with several",
+    )
+    add("--bake", action="append", default=[], metavar="NAME", help="make an input a constant: its --input")
     add(
         "--mlir-pass-pipeline-crash-reproducer",
         metavar="FILE",
@@ -45,7 +55,7 @@ def read_model(args: argparse.Namespace, file: str) -> ModelSource:
     from npu_mlir import api
 
     if is_module_file(file):
-        for option in ("dim", "shape", "precision"):
+        for option in ("dim", "shape", "precision", "fallback", "bake"):
             if getattr(args, option):
                 raise UserError(f"--{option} is for a model; in '{file}' it is decided already")
     source = api.read(
@@ -54,6 +64,8 @@ def read_model(args: argparse.Namespace, file: str) -> ModelSource:
         precision=args.precision or "f32",
         dims=dims_of(args),
         shapes=shapes_of(args),
+        bake=baked_of(args),
+        fallback=args.fallback,
     )
     change_machine(source.program.module, args)
     return source
@@ -99,6 +111,34 @@ def shapes_of(args: argparse.Namespace) -> dict[str, tuple[int, ...]]:
         name: tuple(_size(size, f"--shape {name}={text}") for size in text.split("x")) if text else ()
         for name, text in pairs
     }
+
+
+def baked_of(args: argparse.Namespace) -> dict[str, np.ndarray | float]:
+    """The values of inputs that `--bake` names."""
+    given = {name: text for name, text in map(_input, args.input) if name in args.bake}
+    for name in args.bake:
+        if name not in given:
+            raise UserError(f"--bake {name} needs the value: --input {name}=NUMBER, or a .npy file")
+    return {name: value_of(text) for name, text in given.items()}
+
+
+def _input(text: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    return name, value
+
+
+def value_of(text: str) -> np.ndarray | float:
+    """What stands behind NAME= in `--input`: a number, or the array in a file."""
+    from npu_mlir.support.arrays import read_npy
+
+    if text in ("true", "false"):
+        return text == "true"
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return read_npy(text)
 
 
 def _size(text: str, option: str) -> int:

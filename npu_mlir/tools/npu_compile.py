@@ -76,6 +76,10 @@ def _run(argv: list[str]) -> int:
     with remarks_shown(args):
         program = compile_model(args, source, args.model, args.emit, flags, instruments)
     save_module(program.module, args.output)
+    if args.fallback:
+        from npu_mlir.report.host_work import host_work, summary
+
+        print(summary(host_work(program.module)), file=sys.stderr)
     return 0
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from npu_mlir.frontends import check_reference, is_module_file, reference_for
 from npu_mlir.support.diagnostics import UserError, closest, printable
 from npu_mlir.tools.common import ArgumentParser, keep_what_is_built, name_and_value, run_tool
-from npu_mlir.tools.model_options import add_model_options, compile_model, read_model
+from npu_mlir.tools.model_options import add_model_options, baked_of, compile_model, read_model, value_of
 from npu_mlir.tools.pass_flags import PassFlags, parse_with_pass_flags
 from npu_mlir.tools.progress import progress_bar
 
@@ -115,7 +115,9 @@ def _compare_inside(
     from npu_mlir.validation.intermediates import compare_all
     from npu_mlir.report.views.tables import print_checks
 
-    checks = compare_all(inside.results, _reference(args), inputs, _tolerance(args, program))
+    checks = compare_all(
+        inside.results, _reference(args), {**inputs, **baked_of(args)}, _tolerance(args, program)
+    )
     print_checks(checks)
     return all(check.comparison.agrees for check in checks)
 
@@ -146,13 +148,6 @@ def _make_parser() -> ArgumentParser:
     parser = ArgumentParser("npu-run", "Run a model or a .mlir module of any level.")
     add = parser.add_argument
     add("file", nargs="?", help="a model (.onnx), which is compiled first, or a .mlir file of any level")
-    add(
-        "--input",
-        action="append",
-        default=[],
-        metavar="NAME=FILE.npy",
-        help="an input, or FILE.npz with several",
-    )
     add("--seed", type=int, default=0, metavar="N", help="for the inputs that are not given (default: 0)")
     add("--compare", default="none", metavar="REFERENCE", help="onnxruntime, one of a plugin, or none (default)")
     add("--reference", metavar="MODEL", help="the model that a .mlir file is compared with")
@@ -312,16 +307,22 @@ def _program(args: argparse.Namespace, flags: PassFlags, levels: LevelTexts) -> 
 
 def _inputs(args: argparse.Namespace, program: Program) -> dict[str, np.ndarray]:
     """The inputs that are given, and random ones for the others."""
-    from npu_mlir.support.arrays import read_npy, read_npz
+    import numpy as np
+
+    from npu_mlir.support.arrays import read_npz
 
     inputs = program.random_inputs(args.seed)
+    types = {signature.name: signature.dtype for signature in program.inputs}
     given: dict[str, np.ndarray] = {}
     for text in args.input:
         if text.endswith(".npz") and "=" not in text:
             given |= read_npz(text)
-        else:
-            name, path = _name_and_path(text, inputs)
-            given[name] = read_npy(path)
+            continue
+        name, path = _name_and_path(text, [*inputs, *args.bake])
+        if name not in args.bake:
+            value = value_of(path)
+            number = not hasattr(value, "dtype") and name in types
+            given[name] = np.full(inputs[name].shape, value, types[name]) if number else np.asarray(value)
     program.arrange(inputs | given)
     return inputs | given
 
@@ -335,7 +336,7 @@ def _compare(
     from npu_mlir.validation.comparison import compare
 
     tolerance = _tolerance(args, program)
-    expected = _reference(args).outputs(inputs)
+    expected = _reference(args).outputs({**inputs, **baked_of(args)})
     for name in outputs:
         if name not in expected:
             raise UserError(f"the reference has no output '{name}'{closest(name, expected)}")

@@ -75,12 +75,14 @@ class IntermediateCheck:
 def compare_all(
     results: Sequence[Result],
     reference: Reference,
-    inputs: Mapping[str, np.ndarray],
+    inputs: Mapping[str, np.ndarray | float],
     tolerance: Tolerance,
 ) -> list[IntermediateCheck]:
     """Compare each result with the values that a reference computes inside of the model."""
     # What a layout or a cast makes of an input is a value of the input.
-    values = {f"input {name}": [array] for name, array in inputs.items()} | reference.intermediates(inputs)
+    values = {
+        f"input {name}": [np.asarray(array)] for name, array in inputs.items()
+    } | reference.intermediates(inputs)
     return [_check(result, values, tolerance) for result in results]
 
 

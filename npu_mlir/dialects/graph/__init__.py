@@ -1,7 +1,7 @@
 """The graph dialect: deep-learning operators on static tensors, with the meaning ONNX gives them.
 
 Every op is pure, has one result, infers its result's type from its operands and properties, and has a NumPy
-reference function in `npu_mlir.interpreters.graph`. Small constants are `arith.constant`, large ones
+reference function in `npu_mlir.interpreters.graph`. `graph.host_call` alone stands for whatever the host runs. Small constants are `arith.constant`, large ones
 `graph.weight`.
 """
 
@@ -54,6 +54,7 @@ from npu_mlir.dialects.graph.elementwise import (
     TanhOp,
     UnaryOp,
 )
+from npu_mlir.dialects.graph.host import HostCallOp
 from npu_mlir.dialects.graph.movement import (
     ConcatOp,
     ExpandOp,
@@ -132,7 +133,7 @@ OPS: list[type[Operation]] = [
     WhereOp,
 ]
 
-Graph = Dialect("graph", OPS, [LayoutAttr, ReduceKindAttr])
+Graph = Dialect("graph", [*OPS, HostCallOp], [LayoutAttr, ReduceKindAttr])
 
 __all__ = [
     "LOCATION",
@@ -164,6 +165,7 @@ __all__ = [
     "GreaterOp",
     "GreaterOrEqualOp",
     "HardSigmoidOp",
+    "HostCallOp",
     "LayerNormOp",
     "Layout",
     "LayoutAttr",

@@ -3,6 +3,8 @@
 Nodes are visited in order. A node whose inputs are all known is evaluated, which takes shape arithmetic away; any
 other is handed to its converter. Everything without a translation is collected and reported at once.
 
+Where the host may help (`fallback`), nodes without a translation become `graph.host_call`s instead.
+
 Each graph, branch and body of a function has a scope of its own: equal names in two of them never meet.
 
 Does not handle: Loop, Scan, sequences, optionals, strings.
@@ -11,7 +13,7 @@ Does not handle: Loop, Scan, sequences, optionals, strings.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,8 @@ from npu_mlir.frontends.onnx.check import check_declared, check_model, element_t
 from npu_mlir.frontends.onnx.converters import CONVERTERS
 from npu_mlir.frontends.onnx.fold import CannotEvaluate, evaluate
 from npu_mlir.frontends.onnx.functions import DEEPEST, bound, has_body, is_default, opsets_of, standard_body
-from npu_mlir.frontends.onnx.inputs import freeze_inputs, model_inputs
+from npu_mlir.frontends.onnx.host_calls import Deferred, HostCalls, names_read
+from npu_mlir.frontends.onnx.inputs import baked_inputs, freeze_inputs, model_inputs
 from npu_mlir.frontends.onnx.load import load_apart
 from npu_mlir.frontends.onnx.node import Constant, Node, Unsupported, UnsupportedInBody, Value
 from npu_mlir.frontends.onnx.tensors import array_of, dense_of
@@ -41,25 +44,38 @@ def import_model(
     source: str | Path | onnx.ModelProto,
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    *,
+    bake: Mapping[str, np.ndarray | float] | None = None,
+    fallback: str | None = None,
+    left: Collection[str] = (),
 ) -> ModuleOp:
-    """The model as a module with one function `@main`; `dims` and `shapes` fix open dimensions of its inputs."""
+    """The model as a module with one function `@main`; `dims` and `shapes` fix open dimensions of its inputs.
+
+    Inputs named in `bake` become constants of these values. With `fallback` "host", nodes without a translation, and
+    those named in `left`, become `graph.host_call`s.
+    """
     model, weights = load_apart(source)
     name = str(source) if isinstance(source, str | Path) else model.graph.name or "model"
     check_model(model, name)
     model, weights = upgraded(model, weights, name)
-    frozen = freeze_inputs(model_inputs(model.graph), dims or {}, shapes or {})
-    return _Importer(model, frozen, weights).run()
+    inputs = model_inputs(model.graph)
+    baked = baked_inputs(inputs, bake or {})
+    given = {**(shapes or {}), **{name: array.shape for name, array in baked.items()}}
+    frozen = freeze_inputs(inputs, dims or {}, given)
+    return _Importer(model, frozen, weights, baked, fallback is not None, frozenset(left)).run()
 
 
 @dataclass(frozen=True)
 class _Scope:
     """What names stand for in a graph, a branch of it (which sees the names around it) or the body of a function."""
 
-    values: ChainMap[str, Value | None]
+    values: ChainMap[str, Value | Deferred | None]
     opsets: Mapping[str, int]
     location: str | None = None
     """In the body of a function: the node of the model that calls it."""
     depth: int = 0
+    standard: bool = False
+    """Whether this is the body of a standard operator, which is left to the host as a whole or not at all."""
 
     def branch(self) -> _Scope:
         """The scope of a graph inside this one."""
@@ -74,6 +90,9 @@ class _Importer:
         model: onnx.ModelProto,
         frozen: Mapping[str, tuple[int, ...]],
         weights: Mapping[int, np.ndarray],
+        baked: Mapping[str, np.ndarray],
+        fallback: bool = False,
+        left: frozenset[str] = frozenset(),
     ):
         self.model = model
         self.weights = weights
@@ -86,21 +105,26 @@ class _Importer:
         """What each array, by its identity, has become. Names wouldn't do: scopes may use the same."""
         self.problems: list[str] = []
         self.frozen = frozen
+        self.baked = baked
         self.count = 0
+        self.host = HostCalls(model, self) if fallback else None
+        self.left = left
+        """Names of nodes that are left to the host although they have a translation."""
 
     def run(self) -> ModuleOp:
         """Import the whole model."""
         graph = self.model.graph
         scope = _Scope(ChainMap({"": None}), opsets_of(self.model.opset_import))
         _add_initializers(graph, scope, self.weights)
-        inputs = [value for value in graph.input if value.name in self.frozen]
+        scope.values.update(self.baked)
+        inputs = [v for v in graph.input if v.name in self.frozen and v.name not in self.baked]
         for value in inputs:
             scope.values[value.name] = self._argument(value)
         self._visit(graph.node, {value.name for value in graph.output}, scope)
         if self.problems:
             raise self._unsupported()
         try:
-            outputs = [self._result(value, scope) for value in graph.output]
+            outputs = self._outputs(graph.output, scope)
         except Unsupported as error:
             raise UserError(str(error)) from error
         self.block.add_op(ReturnOp(*outputs))
@@ -108,7 +132,7 @@ class _Importer:
         return self.module
 
     def add(self, op: Operation) -> SSAValue:
-        """Append an op and return its result."""
+        """Append an op and return its first result."""
         self.block.add_op(op)
         return op.results[0]
 
@@ -132,22 +156,43 @@ class _Importer:
             self._visit_node(proto, used, location, scope)
 
     def _visit_node(self, proto: onnx.NodeProto, used: Sequence[bool], location: str, scope: _Scope) -> None:
-        results: Sequence[Value | None] = ()
+        results: Sequence[Value | Deferred | None]
         try:
+            if location in self.left and scope.location is None:
+                raise Unsupported("it is left to the host")
             results = self._results(proto, used, location, scope)
         except (Unsupported, shapes.ShapeError) as error:
-            if scope.location is not None and isinstance(error, UnsupportedInBody):
-                raise
-            if scope.location is not None:
+            if scope.location is not None and (scope.standard or self.host is None):
+                if isinstance(error, UnsupportedInBody):
+                    raise
                 raise UnsupportedInBody(f"{error} (in its function, {proto.op_type})") from error
-            self.problems.append(f"node '{location}' ({proto.op_type}): {error}")
+            results = self._refused(proto, used, location, scope, error)
         for index, name in enumerate(proto.output):
             if name:
                 scope.values[name] = results[index] if index < len(results) else None
 
+    def _refused(
+        self, proto: onnx.NodeProto, used: Sequence[bool], location: str, scope: _Scope, error: Exception
+    ) -> Sequence[Value | Deferred | None]:
+        """What the host makes of a node without a translation, if it may; otherwise a problem of the model."""
+        if self.host is None:
+            self.problems.append(f"node '{location}' ({proto.op_type}): {error}")
+            return ()
+        operands: dict[str, Value | Deferred] = {}
+        for name in sorted(names_read(proto)):
+            value = scope.values.get(name)
+            if value is None:
+                return ()
+            operands[name] = value
+        try:
+            return self.host.call(proto, operands, used, location, scope.opsets)
+        except Unsupported as refused:
+            self.problems.append(f"node '{location}' ({proto.op_type}): {refused}")
+            return ()
+
     def _results(
         self, proto: onnx.NodeProto, used: Sequence[bool], location: str, scope: _Scope
-    ) -> Sequence[Value | None]:
+    ) -> Sequence[Value | Deferred | None]:
         inputs = [scope.values.get(name) for name in proto.input]
         failed_before = any(name and scope.values.get(name) is None for name in proto.input)
         function = self.functions.get((proto.domain, proto.op_type, proto.overload))
@@ -156,9 +201,12 @@ class _Importer:
             opsets = {**opsets_of(function.opset_import), **opsets_of(self.model.opset_import)}
             body = bound(function, proto)
             return () if failed_before else self._call(body, inputs, location, replace(scope, opsets=opsets))
+        if any(isinstance(value, Deferred) for value in inputs):
+            raise Unsupported("only the host can hold its operands")
+        known_inputs = [value for value in inputs if not isinstance(value, Deferred)]
         if not failed_before and all(not isinstance(value, SSAValue) for value in inputs):
             try:
-                return evaluate(proto, inputs, scope.opsets)
+                return evaluate(proto, known_inputs, scope.opsets)
             except CannotEvaluate:
                 pass
         known = is_default(proto.domain) and proto.op_type in CONVERTERS
@@ -170,10 +218,11 @@ class _Importer:
         if known:
             return self._converted(proto, used, location, scope)
         if has_body(proto, scope.opsets):
-            body = standard_body(proto, inputs, scope.opsets)
+            body = standard_body(proto, known_inputs, scope.opsets)
             if body is not None:
                 opsets = {**scope.opsets, **opsets_of(body.opset_import)}
-                return self._call(body, inputs, location, replace(scope, opsets=opsets))
+                inner = replace(scope, opsets=opsets, standard=True)
+                return self._call(body, inputs, location, inner)
         domain = "" if is_default(proto.domain) else f" of domain {proto.domain}"
         raise Unsupported(f"operator{domain} is not supported")
 
@@ -181,7 +230,8 @@ class _Importer:
         self, proto: onnx.NodeProto, used: Sequence[bool], location: str, scope: _Scope
     ) -> Sequence[Value | None]:
         """What the operator's converter makes of a node."""
-        inputs = [scope.values.get(name) for name in proto.input]
+        values = [scope.values.get(name) for name in proto.input]
+        inputs = [value for value in values if not isinstance(value, Deferred)]
         node = Node(proto, inputs, scope.opsets.get("", 0), location, self)
         converted = CONVERTERS[proto.op_type](node)
         results = [converted] if isinstance(converted, SSAValue | np.ndarray) else list(converted)
@@ -189,21 +239,26 @@ class _Importer:
         return results
 
     def _call(
-        self, body: onnx.FunctionProto, inputs: Sequence[Value | None], location: str, scope: _Scope
-    ) -> list[Value | None]:
+        self,
+        body: onnx.FunctionProto,
+        inputs: Sequence[Value | Deferred | None],
+        location: str,
+        scope: _Scope,
+    ) -> list[Value | Deferred | None]:
         """The results of a function, whose nodes are converted as if they were the calling node."""
         if scope.depth == DEEPEST:
             raise Unsupported(f"functions call each other more than {DEEPEST} deep")
-        names: dict[str, Value | None] = dict(zip(body.input, inputs, strict=False))
-        inner = _Scope(ChainMap({**names, "": None}), scope.opsets, location, scope.depth + 1)
+        names: dict[str, Value | Deferred | None] = dict(zip(body.input, inputs, strict=False))
+        values = ChainMap({**names, "": None})
+        inner = _Scope(values, scope.opsets, location, scope.depth + 1, scope.standard)
         self._visit(body.node, set(body.output), inner)
         return [inner.values.get(name) for name in body.output]
 
     def _inline_branch(
-        self, proto: onnx.NodeProto, condition: Value | None, scope: _Scope
-    ) -> list[Value | None]:
+        self, proto: onnx.NodeProto, condition: Value | Deferred | None, scope: _Scope
+    ) -> list[Value | Deferred | None]:
         """The results of the branch that a known condition takes."""
-        if condition is None or isinstance(condition, SSAValue):
+        if not isinstance(condition, np.ndarray):
             raise Unsupported("its condition is not a constant")
         taken = "then_branch" if bool(condition.reshape(-1)[0]) else "else_branch"
         branch: onnx.GraphProto = next(entry.g for entry in proto.attribute if entry.name == taken)
@@ -222,8 +277,16 @@ class _Importer:
         argument.name_hint = value.name if SSAValue.is_valid_name(value.name) else None
         return argument
 
-    def _result(self, output: onnx.ValueInfoProto, scope: _Scope) -> SSAValue:
-        value = scope.values.get(output.name)
+    def _outputs(self, outputs: Sequence[onnx.ValueInfoProto], scope: _Scope) -> list[SSAValue]:
+        """The values of the model's outputs; those that only the host holds come from one call."""
+        held = [(output, scope.values.get(output.name)) for output in outputs]
+        deferred = [(o.name, value, o.type) for o, value in held if isinstance(value, Deferred)]
+        made: dict[int, SSAValue] = {}
+        if deferred and self.host is not None:
+            made = {id(d[1]): value for d, value in zip(deferred, self.host.finish(deferred), strict=True)}
+        return [self._result(o, made.get(id(v)) if isinstance(v, Deferred) else v) for o, v in held]
+
+    def _result(self, output: onnx.ValueInfoProto, value: Value | None) -> SSAValue:
         if value is None:
             raise UserError(f"nothing in the model computes its output '{output.name}'")
         value = value if isinstance(value, SSAValue) else self.materialise(value, output.name)
@@ -241,6 +304,8 @@ class _Importer:
     def _unsupported(self) -> UserError:
         count = len(self.problems)
         notes: list[str | Note] = [*self.problems, "npu-compile --list-ops says what is supported"]
+        if self.host is None:
+            notes.append("--fallback host leaves such nodes to the host")
         return UserError(
             f"{count} node{'s' if count > 1 else ''} of the model cannot be imported", notes=notes
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
+import numpy as np
 import onnx
 
 from npu_mlir.dialects.graph.shapes import text
@@ -61,6 +62,31 @@ def freeze_inputs(
         if prod(e for e in shape if isinstance(e, int)) > LARGEST:
             raise UserError(f"input '{name}' ({_describe(shape)}) fits into no memory")
     return {name: tuple(e for e in shape if isinstance(e, int)) for name, shape in frozen.items()}
+
+
+def baked_inputs(
+    inputs: Sequence[onnx.ValueInfoProto], bake: Mapping[str, np.ndarray | float]
+) -> dict[str, np.ndarray]:
+    """The arrays that inputs are to be constants with; numbers get the declared type."""
+    by_name = {value.name: value for value in inputs}
+    baked: dict[str, np.ndarray] = {}
+    for name, given in bake.items():
+        if name not in by_name:
+            raise UserError(f"the model has no input '{name}' to bake{closest(name, by_name)}")
+        declared = onnx.helper.tensor_dtype_to_np_dtype(by_name[name].type.tensor_type.elem_type)
+        array = np.asarray(given)
+        if not isinstance(given, np.ndarray):
+            array = array.astype(declared)
+            if array != given:
+                raise UserError(f"the input '{name}' is {declared}, which {given} is not")
+            # A number stands for any tensor with one element.
+            shape = _declared(by_name[name])
+            if shape and all(extent in (1, None) or isinstance(extent, str) for extent in shape):
+                array = array.reshape([1] * len(shape))
+        if array.dtype != declared:
+            raise UserError(f"the input '{name}' is {array.dtype}, the model expects {declared}")
+        baked[name] = array
+    return baked
 
 
 def _declared(value: onnx.ValueInfoProto) -> list[Extent] | None:

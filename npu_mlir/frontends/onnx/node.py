@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 import onnx
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from npu_mlir.dialects.graph import LOCATION, GraphOp, element_of, shape_of
 from npu_mlir.dialects.graph.shapes import text
@@ -56,8 +56,8 @@ def converts(*operators: str) -> Callable[[Converter], Converter]:
 class Builder(Protocol):
     """Where converted ops go."""
 
-    def add(self, op: GraphOp) -> SSAValue:
-        """Append an op and return its result."""
+    def add(self, op: Operation) -> SSAValue:
+        """Append an op and return its first result."""
         ...
 
     def materialise(self, array: Constant, name: str) -> SSAValue:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import onnx
 
+from npu_mlir.frontends.onnx.inputs import baked_inputs, model_inputs
 from npu_mlir.frontends.onnx.load import load_model
 from npu_mlir.support.diagnostics import UserError
 
@@ -24,11 +25,11 @@ class OnnxRuntime:
     def __init__(self, model: str) -> None:
         self.model = model
 
-    def outputs(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def outputs(self, inputs: Mapping[str, np.ndarray | float]) -> dict[str, np.ndarray]:
         """The outputs of the model by name."""
-        return _run(self.model, inputs)
+        return _run(self.model, self._arrays(inputs))
 
-    def intermediates(self, inputs: Mapping[str, np.ndarray]) -> dict[str, list[np.ndarray]]:
+    def intermediates(self, inputs: Mapping[str, np.ndarray | float]) -> dict[str, list[np.ndarray]]:
         """The values of every node by its name, or that of its first output."""
         proto = load_model(self.model)
         known = {output.name for output in proto.graph.output}
@@ -36,12 +37,20 @@ class OnnxRuntime:
             proto.graph.output.extend(
                 onnx.ValueInfoProto(name=name) for name in node.output if name and name not in known
             )
-        found = _run(proto.SerializeToString(), inputs)
+        found = _run(proto.SerializeToString(), self._arrays(inputs))
         values: dict[str, list[np.ndarray]] = {}
         for node in proto.graph.node:
             own = [found[name] for name in node.output if name in found]
             values.setdefault(node.name or next(iter(node.output), ""), []).extend(own)
         return values
+
+    def _arrays(self, inputs: Mapping[str, np.ndarray | float]) -> dict[str, np.ndarray]:
+        """The inputs with numbers in the types that the model declares."""
+        numbers = {name: value for name, value in inputs.items() if not isinstance(value, np.ndarray)}
+        arrays = {name: value for name, value in inputs.items() if isinstance(value, np.ndarray)}
+        if numbers:
+            arrays |= baked_inputs(model_inputs(load_model(self.model).graph), numbers)
+        return arrays
 
 
 def _run(model: str | bytes, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -14,7 +14,7 @@
       func.return %2 : tensor<1x4xf32>
     }
 
-The signature stays. Sums along axes and functions that amplify rounding (exp, pow, sqrt, ...) stay in f32, and with
+The signature stays, and so do the operands of calls of the host. Sums along axes and functions that amplify rounding (exp, pow, sqrt, ...) stay in f32, and with
 them the elementwise ops that only feed them or that take their results: this is what keeps a layer norm or softmax
 written in small steps exact enough. Convolutions, products, pools, softmax and normalisation are f16 outside and
 accumulate in f32 inside. Constants beyond the range of f16 are limited to it.
@@ -26,6 +26,7 @@ Changes values: by about 2**-11 of the largest operand of each op.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
@@ -46,6 +47,7 @@ from npu_mlir.dialects.graph import (
     ExpandOp,
     ExpOp,
     GraphOp,
+    HostCallOp,
     LogOp,
     PadOp,
     PowOp,
@@ -56,6 +58,7 @@ from npu_mlir.dialects.graph import (
     SliceOp,
     SqrtOp,
     TransposeOp,
+    WeightOp,
 )
 from npu_mlir.dialects.graph.base import element_of
 from npu_mlir.support.dtypes import numpy_dtype
@@ -115,17 +118,27 @@ class _Narrower:
         self.wide_ops = _wide_ops(graph_ops(self.block))
         self.wide_values: set[SSAValue] = set()
         self.converted: dict[tuple[SSAValue, Attribute], SSAValue] = {}
+        self.calls: dict[Operation, list[Attribute]] = {
+            op: [value.type for value in op.operands] for op in self.block.ops if isinstance(op, HostCallOp)
+        }
+        """What calls of the host take, which keeps its type."""
 
     def run(self) -> None:
         """Convert all ops, and the results back to the types of the signature."""
-        for op in graph_ops(self.block):
-            self._convert(op)
+        for op in list(self.block.ops):
+            if op in self.calls:
+                self._keep_types(op, self.calls[op])
+            elif isinstance(op, GraphOp) and not isinstance(op, WeightOp):
+                self._convert(op)
         terminator = self.block.last_op
         assert isinstance(terminator, ReturnOp)
-        for index, type_ in enumerate(self.function.function_type.outputs.data):
+        self._keep_types(terminator, self.function.function_type.outputs.data)
+
+    def _keep_types(self, op: Operation, types: Sequence[Attribute]) -> None:
+        """Give an op operands of these types."""
+        for index, type_ in enumerate(types):
             if isinstance(type_, TensorType):
-                value = terminator.operands[index]
-                terminator.operands[index] = self._as_type(value, type_.element_type, terminator)
+                op.operands[index] = self._as_type(op.operands[index], type_.element_type, op)
 
     def _convert(self, op: GraphOp) -> None:
         target = self._target(op)

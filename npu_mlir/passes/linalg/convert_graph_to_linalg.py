@@ -14,7 +14,7 @@
 Every compute op becomes `linalg.generic` with linear maps; its init is a `tensor.empty`, in reductions a
 `linalg.fill` of its own. Operands broadcast by projected maps, from which unit dims are dropped by
 `tensor.collapse_shape`; reductions don't keep unit dims, a `tensor.expand_shape` adds them. Constants with one value
-move into bodies. Contractions and sums of 16-bit floats accumulate in f32. `graph.weight` stays. Integers without
+move into bodies. Contractions and sums of 16-bit floats accumulate in f32. `graph.weight` and `graph.host_call` stay. Integers without
 a sign become signless ones (see `signless.py`).
 
 Does not handle: ops without a lowering (a `UserError` lists all of them), dynamic shapes.
@@ -29,7 +29,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.support.diagnostics import Note, UserError
-from npu_mlir.dialects.graph import WeightOp
+from npu_mlir.support.levels import ANY_LEVEL
 from npu_mlir.support.locations import located
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.fold_empty import is_empty
@@ -44,7 +44,7 @@ class ConvertGraphToLinalg(ModulePass):
     name = "convert-graph-to-linalg"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        graph_ops = [o for o in op.walk() if o.name.startswith("graph.") and not isinstance(o, WeightOp)]
+        graph_ops = [o for o in op.walk() if o.name.startswith("graph.") and o.name not in ANY_LEVEL]
         _check(graph_ops)
         for graph_op in graph_ops:
             _lower(graph_op)

@@ -7,7 +7,7 @@
       %1 = builtin.unrealized_conversion_cast %x : tensor<4xui8> to tensor<4xi8>
       %0 = linalg.generic ... ins(%1 : tensor<4xi8>) ...
 
-The signature and weights keep their types; the casts are the same bytes, which the host hands on.
+The signature, weights and calls of the host keep their types; the casts are the same bytes, which the host hands on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
-from npu_mlir.dialects.graph import WeightOp
+from npu_mlir.dialects.graph import HostCallOp, WeightOp
 from npu_mlir.ir.constants import dense, dense_array
 from npu_mlir.support.dtypes import numpy_dtype
 
@@ -55,21 +55,37 @@ def make_signless(function: FuncOp) -> None:
     inside = [op for op in block.walk()]
     if not any(is_unsigned(value.type) for value in (*block.args, *(r for op in inside for r in op.results))):
         return
+    taken = {op: [v.type for v in op.operands] for op in inside if isinstance(op, HostCallOp)}
     for op in inside:
-        if not isinstance(op, WeightOp):
+        if not isinstance(op, _KEPT):
             _change(op)
     first, last = block.first_op, block.last_op
     assert first is not None and last is not None
     for arg in block.args:
         _cast_uses(arg, lambda cast: block.insert_op_before(cast, first))
     for op in inside:
-        if isinstance(op, WeightOp):
-            _cast_uses(op.results[0], lambda cast, op=op: block.insert_op_after(cast, op))
+        if isinstance(op, _KEPT):
+            for result in op.results:
+                _cast_uses(result, lambda cast, op=op: block.insert_op_after(cast, op))
+    for op, types in taken.items():
+        for at, type_ in enumerate(types):
+            if is_unsigned(type_):
+                _cast_operand(op, at, type_)
     for at, type_ in enumerate(function.function_type.outputs.data):
         if is_unsigned(type_):
-            cast = UnrealizedConversionCastOp.get([last.operands[at]], [type_])
-            block.insert_op_before(cast, last)
-            last.operands[at] = cast.results[0]
+            _cast_operand(last, at, type_)
+
+
+_KEPT = (WeightOp, HostCallOp)
+"""Ops whose types say what lies in a file or goes to another program."""
+
+
+def _cast_operand(op: Operation, at: int, type_: Attribute) -> None:
+    cast = UnrealizedConversionCastOp.get([op.operands[at]], [type_])
+    block = op.parent
+    assert block is not None
+    block.insert_op_before(cast, op)
+    op.operands[at] = cast.results[0]
 
 
 def _cast_uses(value: SSAValue, insert: Any) -> None:

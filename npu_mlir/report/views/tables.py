@@ -9,6 +9,7 @@ from itertools import islice
 
 from rich.table import Table
 
+from npu_mlir.report.host_work import HostWork, summary
 from npu_mlir.report.report import KernelRow, Report
 from npu_mlir.report.views.terminal import PlainConsole
 from npu_mlir.simulator import SimulationResult
@@ -31,6 +32,9 @@ def print_report(report: Report, explain: bool = False) -> None:
     """Print a report on standard output; with `explain`, also where the time went."""
     console = PlainConsole()
     console.print(_title(report))
+    work = HostWork(report.host_calls, report.host_nodes, report.host_macs, report.host_mac_share)
+    if work.nodes:
+        console.print(summary(work))
     if report.kernels:
         console.print(_kernel_table(report))
     if report.bounds is not None:

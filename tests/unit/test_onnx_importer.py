@@ -349,7 +349,8 @@ def test_all_unsupported_nodes_are_listed():
         "node 'NonZero@a' (NonZero): operator is not supported\n"
         "node 'Det@v' (Det): operator is not supported\n"
         "node 'fancy' (Fancy): operator of domain com.example is not supported\n"
-        "npu-compile --list-ops says what is supported"
+        "npu-compile --list-ops says what is supported\n"
+        "--fallback host leaves such nodes to the host"
     )
 
 
@@ -374,6 +375,7 @@ def test_what_depends_on_a_refused_node_is_not_refused_as_well():
     assert error_of(source).splitlines()[1:] == [
         "node 'NonZero@a' (NonZero): operator is not supported",
         "npu-compile --list-ops says what is supported",
+        "--fallback host leaves such nodes to the host",
     ]
 
 

@@ -128,7 +128,7 @@ VARIANTS: dict[str, tuple[Node, int, dict[str, Any], str]] = {
         node("Gather", "x i", "y", axis=3),
         13,
         {"i": np.array([4, 3, 2, 1, 0, 4, 3, 2, 1, 0])},
-        "reshape reshape equal where reduce",
+        "reshape equal reshape where reduce",
     ),
     "pow-integer": (node("Pow", "x e", "y"), 13, {"e": np.array(2)}, "cast pow"),
     "max-of-three": (

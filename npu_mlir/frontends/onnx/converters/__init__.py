@@ -6,6 +6,7 @@ from npu_mlir.frontends.onnx.converters import (
     indexing,
     movement,
     normalization,
+    resize,
     structure,
     window,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "indexing",
     "movement",
     "normalization",
+    "resize",
     "structure",
     "window",
 ]

@@ -90,6 +90,8 @@ def take(node: Node, data: SSAValue, indices: Constant, axis: int) -> SSAValue:
     """`data` at known indices, a list that counts from the front, along `axis`: slices one behind the other."""
     extent, count = shape_of(data)[axis], len(indices)
     pieces = runs(indices)
+    if len(pieces) > 1 and (pattern := _repetition(indices, extent)) is not None:
+        return _in_blocks(node, data, indices, axis, *pattern)
     if len(pieces) > MOST_SLICES and extent * count * (prod(shape_of(data)) // max(extent, 1)) <= MOST_PAIRS:
         shape = [count if d == axis else 1 for d in range(len(shape_of(data)))]
         return pick(node, data, as_value(node, indices.reshape(shape)), axis)
@@ -109,6 +111,29 @@ def runs(indices: Constant) -> list[tuple[int, int, int]]:
         found.append((int(indices[at]), end - at, step if end - at > 1 else 1))
         at = end
     return found or [(0, 0, 1)]
+
+
+def _repetition(indices: Constant, extent: int) -> tuple[int, int] | None:
+    """Whether the first indices pick from a block what all others pick from the blocks behind it, in order: how many
+    indices that are, and the size of a block. Enlarging by 3/2 is 3 indices for each 2 elements."""
+    count = len(indices)
+    for size in (n for n in range(1, count // 2 + 1) if count % n == 0):
+        block = int(indices[size] - indices[0])
+        first = indices[:size]
+        repeated = first + block * np.arange(count // size)[:, None]
+        inside = block > 0 and first.min() >= 0 and first.max() < block and block * (count // size) <= extent
+        if inside and np.array_equal(repeated.reshape(-1), indices):
+            return size, block
+    return None
+
+
+def _in_blocks(node: Node, data: SSAValue, indices: Constant, axis: int, count: int, block: int) -> SSAValue:
+    shape = shape_of(data)
+    blocks = len(indices) // count
+    data = box(node, data, {axis: (0, blocks * block, 1)})
+    apart = reshaped(node, data, (*shape[:axis], blocks, block, *shape[axis + 1 :]))
+    taken = take(node, apart, indices[:count], axis + 1)
+    return reshaped(node, taken, (*shape[:axis], len(indices), *shape[axis + 1 :]))
 
 
 def _run(node: Node, data: SSAValue, axis: int, first: int, count: int, step: int) -> SSAValue:

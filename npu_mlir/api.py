@@ -372,8 +372,10 @@ def _checked(signature: Signature, inputs: Mapping[str, np.ndarray]) -> np.ndarr
 
 
 def _random(signature: Signature, generator: np.random.Generator) -> np.ndarray:
+    from npu_mlir.support.dtypes import is_integer
+
     if signature.dtype.kind == "b":
         return generator.integers(0, 2, signature.shape).astype(signature.dtype)
-    if signature.dtype.kind in "iu":
+    if is_integer(signature.dtype):
         return generator.integers(0, 16, signature.shape).astype(signature.dtype)
     return generator.standard_normal(signature.shape, np.float32).astype(signature.dtype)

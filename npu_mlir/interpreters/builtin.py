@@ -8,11 +8,17 @@ import numpy as np
 
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, impl
-from npu_mlir.support.dtypes import numpy_dtype
+from npu_mlir.support.dtypes import is_narrow_integer, numpy_dtype
 
 
 @impl("builtin.unrealized_conversion_cast")
 def unrealized_conversion_cast(interp: Interpreter, op: Any, args: Results) -> Results:
     (value,), type_ = args, op.results[0].type
+    if not isinstance(value, np.ndarray):
+        return (value,)
+    dtype = numpy_dtype(type_)
+    if is_narrow_integer(value.dtype) or is_narrow_integer(dtype):
+        # In memory an integer of fewer bits is a number of a whole byte.
+        return (value.astype(dtype),)
     # Integers with and without a sign are the same bits.
-    return (value.view(numpy_dtype(type_)) if isinstance(value, np.ndarray) else value,)
+    return (value.view(dtype),)

@@ -16,6 +16,11 @@ from xdsl.dialects.builtin import (
     BFloat16Type,
     BytesAttr,
     DenseIntOrFPElementsAttr,
+    Float4E2M1FNType,
+    Float8E4M3FNType,
+    Float8E4M3FNUZType,
+    Float8E5M2FNUZType,
+    Float8E5M2Type,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -27,23 +32,32 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from npu_mlir.dialects.graph.weight import WeightOp
 from npu_mlir.ir.weights import WeightStore
-from npu_mlir.support.dtypes import numpy_dtype, static_shape
+from npu_mlir.support.dtypes import is_integer, is_narrow_integer, numpy_dtype, static_shape
 
 SMALL = 16
 """Up to this many elements a constant is written into the IR."""
 
-_FLOATS: dict[np.dtype[Any], Attribute] = {
+_ELEMENT_TYPES: dict[np.dtype[Any], Attribute] = {
     np.dtype(np.float16): Float16Type(),
     np.dtype(np.float32): Float32Type(),
     np.dtype(np.float64): Float64Type(),
     np.dtype(ml_dtypes.bfloat16): BFloat16Type(),
+    np.dtype(ml_dtypes.float8_e4m3fn): Float8E4M3FNType(),
+    np.dtype(ml_dtypes.float8_e4m3fnuz): Float8E4M3FNUZType(),
+    np.dtype(ml_dtypes.float8_e5m2): Float8E5M2Type(),
+    np.dtype(ml_dtypes.float8_e5m2fnuz): Float8E5M2FNUZType(),
+    np.dtype(ml_dtypes.float4_e2m1fn): Float4E2M1FNType(),
+    np.dtype(ml_dtypes.int4): IntegerType(4),
+    np.dtype(ml_dtypes.uint4): IntegerType(4, Signedness.UNSIGNED),
+    np.dtype(ml_dtypes.int2): IntegerType(2),
+    np.dtype(ml_dtypes.uint2): IntegerType(2, Signedness.UNSIGNED),
 }
 
 
 def element_type(dtype: np.dtype[Any]) -> Attribute:
     """The IR's element type for a NumPy data type; `TypeError` if it has none."""
-    if dtype in _FLOATS:
-        return _FLOATS[dtype]
+    if dtype in _ELEMENT_TYPES:
+        return _ELEMENT_TYPES[dtype]
     if dtype == np.bool_:
         return IntegerType(1)
     if dtype.kind in "iu":
@@ -63,6 +77,9 @@ def dense(array: np.ndarray) -> DenseIntOrFPElementsAttr[Any]:
     type_: Any = tensor_type(array)
     if array.dtype == np.bool_:
         return DenseIntOrFPElementsAttr.from_list(type_, [int(value) for value in array.flat])
+    if is_narrow_integer(array.dtype):
+        # The attribute has whole bytes, the arrays the bits of the number alone.
+        array = array.astype(np.int8)
     return DenseIntOrFPElementsAttr(type_, BytesAttr(np.ascontiguousarray(array).tobytes()))
 
 
@@ -70,6 +87,9 @@ def dense_array(attr: DenseIntOrFPElementsAttr[Any]) -> np.ndarray:
     """The elements of a dense attribute, not to be written."""
     shape, dtype = static_shape(attr.type), numpy_dtype(attr.type)
     data = attr.data.data
+    if is_narrow_integer(dtype):
+        array = np.frombuffer(data, np.int8).astype(dtype)
+        return np.broadcast_to(array, shape) if array.size == 1 else array.reshape(shape)
     if dtype != np.bool_ and len(data) == dtype.itemsize * math.prod(shape):
         return np.frombuffer(data, dtype).reshape(shape)
     values = np.array(list(attr.get_values()), dtype)
@@ -83,7 +103,9 @@ def is_small(array: np.ndarray) -> bool:
         return False
     if array.size == 0 or not bool((array == array.flat[0]).all()):
         return array.size <= SMALL
-    return array.dtype.kind in "biu" or not bool(np.signbit(array).any()) or bool(np.signbit(array).all())
+    if array.dtype.kind == "b" or is_integer(array.dtype):
+        return True
+    return not bool(np.signbit(array).any()) or bool(np.signbit(array).all())
 
 
 def make_constant(store: WeightStore, array: np.ndarray, name: str) -> Operation:

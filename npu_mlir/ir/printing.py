@@ -76,7 +76,9 @@ LONGEST_LIST = 100
 
 
 def _looks_like_splat(array: np.ndarray) -> bool:
-    return array.dtype.kind in "fV" and bool((array == 0).all())
+    from npu_mlir.support.dtypes import is_narrow_integer
+
+    return array.dtype.kind in "fV" and not is_narrow_integer(array.dtype) and bool((array == 0).all())
 
 
 class IRWriter(Printer):

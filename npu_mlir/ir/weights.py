@@ -124,7 +124,8 @@ class _SafetensorsFile:
             raise UserError(f"weight file '{path}' does not exist") from error
         except (OSError, SafetensorError) as error:
             raise UserError(f"'{path}' is not a readable safetensors file: {error}") from error
-        found = (handle.metadata() or {}).get(WEIGHTS_HASH)
+        self._metadata: dict[str, str] = handle.metadata() or {}
+        found = self._metadata.get(WEIGHTS_HASH)
         if expected is not None and found != expected:
             raise UserError(
                 f"the weights in '{path}' are not those of the module: their hash is "
@@ -140,7 +141,14 @@ class _SafetensorsFile:
     def read(self, name: str) -> np.ndarray:
         if name not in self._names:
             raise UserError(f"weight file '{self._path}' has no entry '{name}'{closest(name, self._names)}")
-        return self._get(name)
+        from npu_mlir.ir.safetensors_file import TYPE_PREFIX, array_of_type
+
+        try:
+            return array_of_type(self._get(name), self._metadata.get(TYPE_PREFIX + name))
+        except ValueError as error:
+            raise UserError(
+                f"the entry '{name}' of weight file '{self._path}' is damaged: {error}"
+            ) from error
 
 
 _stores: WeakKeyDictionary[ModuleOp, WeightStore] = WeakKeyDictionary()

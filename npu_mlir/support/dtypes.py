@@ -9,6 +9,11 @@ import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import (
     BFloat16Type,
+    Float4E2M1FNType,
+    Float8E4M3FNType,
+    Float8E4M3FNUZType,
+    Float8E5M2FNUZType,
+    Float8E5M2Type,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -28,8 +33,22 @@ _FLOATS: dict[type[Attribute], np.dtype[Any]] = {
     Float32Type: np.dtype(np.float32),
     Float64Type: np.dtype(np.float64),
     BFloat16Type: np.dtype(ml_dtypes.bfloat16),
+    Float8E4M3FNType: np.dtype(ml_dtypes.float8_e4m3fn),
+    Float8E4M3FNUZType: np.dtype(ml_dtypes.float8_e4m3fnuz),
+    Float8E5M2Type: np.dtype(ml_dtypes.float8_e5m2),
+    Float8E5M2FNUZType: np.dtype(ml_dtypes.float8_e5m2fnuz),
+    Float4E2M1FNType: np.dtype(ml_dtypes.float4_e2m1fn),
     IndexType: np.dtype(np.int64),
 }
+
+
+_NARROW_INTEGERS: dict[tuple[int, bool], np.dtype[Any]] = {
+    (4, False): np.dtype(ml_dtypes.int4),
+    (4, True): np.dtype(ml_dtypes.uint4),
+    (2, False): np.dtype(ml_dtypes.int2),
+    (2, True): np.dtype(ml_dtypes.uint2),
+}
+"""By width and whether they have no sign. Arrays of them take a byte an element."""
 
 
 class NoNumpyType(UserError, TypeError):
@@ -50,10 +69,22 @@ def numpy_dtype(type_: Attribute) -> np.dtype[Any]:
         width = type_.width.data
         if width == 1:
             return np.dtype(np.bool_)
+        unsigned = type_.signedness.data == Signedness.UNSIGNED
         if width in (8, 16, 32, 64):
-            sign = "u" if type_.signedness.data == Signedness.UNSIGNED else "i"
-            return np.dtype(f"{sign}{width // 8}")
+            return np.dtype(f"{'u' if unsigned else 'i'}{width // 8}")
+        if (width, unsigned) in _NARROW_INTEGERS:
+            return _NARROW_INTEGERS[width, unsigned]
     raise NoNumpyType(f"no NumPy data type for {type_}, so values of it can't be computed")
+
+
+def is_narrow_integer(dtype: np.dtype[Any]) -> bool:
+    """Whether elements are integers of fewer than 8 bits, which NumPy itself knows nothing of."""
+    return dtype in _NARROW_INTEGERS.values()
+
+
+def is_integer(dtype: np.dtype[Any]) -> bool:
+    """Whether elements are integers of any width; truth values are none."""
+    return dtype.kind in "iu" or is_narrow_integer(dtype)
 
 
 def static_shape(type_: Attribute) -> tuple[int, ...]:

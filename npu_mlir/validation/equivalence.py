@@ -32,6 +32,7 @@ from xdsl.passes import ModulePass
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.pass_infra.pass_manager import PassInstrument
 from npu_mlir.support.diagnostics import Note, SourceLocation, UserError
+from npu_mlir.support.dtypes import is_integer
 from npu_mlir.support.levels import level_of
 from npu_mlir.support.tolerance import Tolerance
 from npu_mlir.validation.evaluation import (
@@ -226,7 +227,7 @@ def find_difference(before: np.ndarray, after: np.ndarray, tolerance: Tolerance)
         return Difference((), _described(before), _described(after), after.size, "")
     if before.size == 0:
         return None
-    if before.dtype.kind in "iub":
+    if before.dtype.kind == "b" or is_integer(before.dtype):
         excess, allowed = _integer_excess(before, after), "; integers have to be equal"
     else:
         excess, allowed = _float_excess(before, after, tolerance)

@@ -28,7 +28,7 @@ from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.numerics import quiet
 from npu_mlir.ir.weights import WeightStore, share_weights, weights_of
 from npu_mlir.support.diagnostics import UserError
-from npu_mlir.support.dtypes import numpy_dtype, static_shape
+from npu_mlir.support.dtypes import is_integer, numpy_dtype, static_shape
 
 DYNAMIC_SIZE = 5
 """The size of dimensions that are not static: odd and more than one, so that tails and broadcasts show."""
@@ -113,7 +113,7 @@ def _random(
         raise UserError(f"cannot make random inputs of '@{name}': it takes {type_}", loc=function) from None
     if dtype.kind == "b":
         array = generator.integers(0, 2, shape).astype(dtype)
-    elif dtype.kind in "iu":
+    elif is_integer(dtype):
         array = generator.integers(*integers, shape).astype(dtype)
     else:
         normal = generator.standard_normal(shape, np.float32)

@@ -8,6 +8,7 @@ from typing import cast
 
 from xdsl.dialects.builtin import (
     IndexType,
+    IntegerType,
     MemRefType,
     NoneAttr,
     TensorType,
@@ -80,7 +81,7 @@ def buffer_type(shape: Sequence[int], element_type: Attribute, space: Space) -> 
 
 
 def element_bits(element_type: Attribute) -> int:
-    """Bits that one element takes in memory: 2 and 4 are packed, all others take whole bytes, an i1 one.
+    """Bits that one element takes in memory: integers of 2 and 4 are packed, all others take whole bytes, an i1 one.
 
     An element of a type without a width, like a vector's, is a `ValueError`.
     """
@@ -89,11 +90,12 @@ def element_bits(element_type: Attribute) -> int:
     width = getattr(element_type, "bitwidth", None)
     if width is None:
         raise ValueError(f"{element_type} has no size in memory")
-    return width if width in _PACKED else round_up(cast("int", width), 8)
+    is_packed = isinstance(element_type, IntegerType) and width in _PACKED
+    return cast("int", width) if is_packed else round_up(cast("int", width), 8)
 
 
 _PACKED = (2, 4)
-"""Widths of which several elements share a byte."""
+"""Widths of integers of which several elements share a byte."""
 
 
 def element_bytes(element_type: Attribute) -> int:

@@ -13,8 +13,8 @@ F32 = np.dtype(np.float32)
 
 
 def compute_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type in which elements of `dtype` are computed: f32 for floats of 16 bits, which are rounded once."""
-    return F32 if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
+    """The type in which elements of `dtype` are computed: f32 for floats of at most 16 bits, which are rounded once."""
+    return F32 if dtype.itemsize <= 2 and dtype.kind in "fV" else dtype
 
 
 def _divide(a: Any, b: Any) -> Any:

@@ -46,11 +46,12 @@ class ConvertGraphToLinalg(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         graph_ops = [o for o in op.walk() if o.name.startswith("graph.") and o.name not in ANY_LEVEL]
         _check(graph_ops)
+        of_graph = {graph_op.parent_op() for graph_op in graph_ops}
         for graph_op in graph_ops:
             _lower(graph_op)
         for function in op.ops:
             if isinstance(function, FuncOp) and len(function.body.blocks) == 1:
-                make_signless(function)
+                make_signless(function, narrow=function in of_graph)
         erase_dead_ops(op)
 
 

@@ -20,7 +20,9 @@ from xdsl.dialects.builtin import (
     IntegerType,
     StringAttr,
     TensorType,
+    f32,
     i1,
+    i8,
     i32,
     i64,
 )
@@ -29,7 +31,7 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
-from npu_mlir.passes.linalg.signless import is_unsigned, signless
+from npu_mlir.passes.linalg.signless import is_narrow, is_unsigned, signless
 from npu_mlir.support.locations import node_of
 
 Shape = tuple[int, ...]
@@ -175,11 +177,27 @@ class Body:
         if value.type == type_:
             return value
         if type_ == i1:
-            return self.compare("ne", value, 0)
+            between = _on_the_way(value.type, type_)
+            return self.compare("ne", value if between is None else self.cast(value, between), 0)
+        if is_narrow(type_):
+            return self._wrapped(value, type_)
         if signless(value.type) == signless(type_):
             # They differ by the sign alone, which the operations have in the end.
             return value
-        return self.append(cast_op(value, type_))
+        between = _on_the_way(value.type, type_)
+        return self.append(cast_op(value if between is None else self.cast(value, between), type_))
+
+    def _wrapped(self, value: SSAValue, type_: Attribute) -> SSAValue:
+        """The value modulo the range of an integer type of fewer than 8 bits, as an i8."""
+        if isinstance(value.type, AnyFloat):
+            value = self.cast(value, i32)
+        value = self.cast(value, i8)
+        bits = bit_width(type_)
+        value = self.apply("and", value, (1 << bits) - 1)
+        if is_unsigned(type_):
+            return value
+        sign = 1 << (bits - 1)
+        return self.apply("sub", self.apply("xor", value, sign), sign)
 
     def index(self, dim: int) -> SSAValue:
         """The position of the current iteration in a loop, of type index."""
@@ -230,6 +248,13 @@ def cast_op(value: SSAValue, type_: Attribute) -> Operation:
     else:
         op_class = arith.TruncIOp
     return op_class.create(operands=[value], result_types=[type_])
+
+
+def _on_the_way(source: Attribute, target: Attribute) -> Attribute | None:
+    """The type through which a cast goes: floats of 8 bits and fewer are read from and made of floats alone."""
+    small = [t for t in (source, target) if isinstance(t, AnyFloat) and bit_width(t) <= 8]
+    both_float = isinstance(source, AnyFloat) and isinstance(target, AnyFloat)
+    return f32 if len(small) == 2 or (small and not both_float) else None
 
 
 def bit_width(type_: Attribute) -> int:

@@ -7,14 +7,13 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-import onnx
 from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import graph
 from npu_mlir.dialects.graph import GraphOp, element_of
+from npu_mlir.frontends.onnx.converters.casts import converted, element_named
 from npu_mlir.frontends.onnx.node import Node, Unsupported, converts
-from npu_mlir.ir.constants import element_type
 
 UNARY: dict[str, Callable[[SSAValue], GraphOp]] = {
     "Relu": graph.ReluOp,
@@ -138,24 +137,19 @@ def _known_scalar(node: Node, index: int) -> Any:
 @converts("Cast")
 def cast(node: Node) -> SSAValue:
     """A cast to the type that `to` names; one that we do not have is refused."""
-    node.require("saturate", 1)
-    node.require("round_mode", "up")
-    value = node.value(0)
-    try:
-        target = element_type(onnx.helper.tensor_dtype_to_np_dtype(node.integer("to", 0)))
-    except (TypeError, KeyError) as error:
-        name = onnx.TensorProto.DataType.Name(node.integer("to", 0))
-        raise Unsupported(f"target type {name} is not supported") from error
-    return value if target == element_of(value) else node.add(graph.CastOp(value, target))
+    return converted(node, node.value(0), element_named(node.integer("to", 0)), _saturates(node))
 
 
 @converts("CastLike")
 def cast_like(node: Node) -> SSAValue:
     """A cast to the element type of the second operand."""
-    node.require("saturate", 1)
+    return converted(node, node.value(0), element_of(node.value(1)), _saturates(node))
+
+
+def _saturates(node: Node) -> bool:
+    """Whether a cast saturates; the mode of rounding says something of a type alone that we do not have."""
     node.require("round_mode", "up")
-    value, target = node.value(0), element_of(node.value(1))
-    return value if target == element_of(value) else node.add(graph.CastOp(value, target))
+    return bool(node.integer("saturate", 1))
 
 
 @converts("Identity", "Dropout")

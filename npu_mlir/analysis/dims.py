@@ -30,7 +30,7 @@ Loop: TypeAlias = tuple[Hashable, int]
 """A loop dim of an operation: (the operation's key, its number)."""
 
 
-class Kind(StrEnum):
+class DimKind(StrEnum):
     """How a dimension class can be looped over."""
 
     PAR = "par"
@@ -62,7 +62,7 @@ class DimClass:
 
     id: int
     extent: int
-    kind: Kind
+    kind: DimKind
 
 
 @dataclass
@@ -70,7 +70,7 @@ class DimClasses:
     """The classes of a group and the class of every (operation, loop dim)."""
 
     classes: list[DimClass]
-    of: dict[Hashable, tuple[int, ...]] = field(default_factory=dict[Hashable, tuple[int, ...]])
+    class_of: dict[Hashable, tuple[int, ...]] = field(default_factory=dict[Hashable, tuple[int, ...]])
 
 
 def dim_classes(group: Sequence[LoopNestOp]) -> DimClasses | None:
@@ -115,13 +115,13 @@ def _number(group: Sequence[LoopNestOp], loops: DisjointSet[Loop]) -> DimClasses
         result.classes.append(DimClass(number, extents.pop(), _kind(dims)))
         ids |= {(op.key, d): number for op, d in dims}
     for op in group:
-        result.of[op.key] = tuple(ids[op.key, d] for d in range(len(op.extents)))
+        result.class_of[op.key] = tuple(ids[op.key, d] for d in range(len(op.extents)))
     return result
 
 
-def _kind(dims: Iterable[tuple[LoopNestOp, int]]) -> Kind:
+def _kind(dims: Iterable[tuple[LoopNestOp, int]]) -> DimKind:
     dims = list(dims)
     reduced = [op.reduction[d] for op, d in dims]
     if not any(reduced):
-        return Kind.PAR
-    return Kind.RED if len(dims) == 1 else Kind.MIXED
+        return DimKind.PAR
+    return DimKind.RED if len(dims) == 1 else DimKind.MIXED

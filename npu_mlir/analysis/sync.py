@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 from npu_mlir.analysis.boxes import Box, may_overlap
 from npu_mlir.analysis.sync_edges import Edge, merge
-from npu_mlir.analysis.sync_paths import Inside, LoopTree, Place, fork
+from npu_mlir.analysis.sync_paths import Inside, LoopTree, PathPlace, fork
 from npu_mlir.analysis.sync_prune import prune
 
 
@@ -63,7 +63,7 @@ class SyncAccess:
 
 
 @dataclass(eq=False)
-class Instruction:
+class SyncInstruction:
     """An instruction as far as ordering is concerned."""
 
     pipe: str
@@ -74,7 +74,7 @@ class Instruction:
 class Block:
     """A sequence of instructions and of items with blocks in them."""
 
-    items: list[Instruction | Nested] = field(default_factory=list["Instruction | Nested"])
+    items: list[SyncInstruction | Nested] = field(default_factory=list["SyncInstruction | Nested"])
 
 
 @dataclass(eq=False)
@@ -220,7 +220,7 @@ class _Kernel:
         """The keys of the loops whose bodies the blocks are, None for other blocks."""
         self.depth: list[int] = []
         self.nested: list[dict[int, Inside]] = []
-        self._places: dict[SyncAccess, dict[str, list[Place]]] = {}
+        self._places: dict[SyncAccess, dict[str, list[PathPlace]]] = {}
         self._add(root, (), False, None)
         self._conflicts = list(self._find_conflicts())
         self.barriers = self._exclusive()
@@ -242,9 +242,11 @@ class _Kernel:
                 self.nested[number][i] = Inside(tuple(blocks), item.loop, item.runs)
                 continue
             for access in item.accesses:
-                self._places.setdefault(access, {}).setdefault(item.pipe, []).append(Place(here, item.pipe))
+                self._places.setdefault(access, {}).setdefault(item.pipe, []).append(
+                    PathPlace(here, item.pipe)
+                )
 
-    def _find_conflicts(self) -> Iterator[tuple[Place, Place, SlotValue | None]]:
+    def _find_conflicts(self) -> Iterator[tuple[PathPlace, PathPlace, SlotValue | None]]:
         """The pairs of accesses that need an order, in program order."""
         by_memory: dict[Hashable, list[SyncAccess]] = {}
         for access in self._places:
@@ -261,7 +263,7 @@ class _Kernel:
 
     def _pairs(
         self, one: SyncAccess, other: SyncAccess, slot: SlotValue | None
-    ) -> Iterator[tuple[Place, Place, SlotValue | None]]:
+    ) -> Iterator[tuple[PathPlace, PathPlace, SlotValue | None]]:
         for pipe, firsts in self._places[one].items():
             for other_pipe, seconds in self._places[other].items():
                 if pipe == other_pipe or (one is other and pipe > other_pipe):
@@ -271,7 +273,7 @@ class _Kernel:
                         if self._may_meet(one.box, a, other.box, b):
                             yield (a, b, slot) if a.path < b.path else (b, a, slot)
 
-    def _may_meet(self, one: Box | None, a: Place, other: Box | None, b: Place) -> bool:
+    def _may_meet(self, one: Box | None, a: PathPlace, other: Box | None, b: PathPlace) -> bool:
         """Whether two accesses at these places may touch the same element of an array, in any iterations."""
         if one is None or other is None:
             return True
@@ -293,9 +295,9 @@ class _Kernel:
 
     def edges(
         self, unslotted: set[tuple[str, str, Hashable]]
-    ) -> dict[int, dict[Edge, list[tuple[Place, Place]]]]:
+    ) -> dict[int, dict[Edge, list[tuple[PathPlace, PathPlace]]]]:
         """The edges of each block, each once, with the conflicts that they are for."""
-        found: dict[int, dict[Edge, list[tuple[Place, Place]]]] = {}
+        found: dict[int, dict[Edge, list[tuple[PathPlace, PathPlace]]]] = {}
         for first, second, slot in self._conflicts:
             depth = fork(first, second)
             (block, start), (other, end) = first.path[depth], second.path[depth]

@@ -37,7 +37,7 @@ State = tuple[str, int]
 Edges = frozenset[Edge]
 
 
-class Place(NamedTuple):
+class PathPlace(NamedTuple):
     """Where an access stands: the (block, item) pairs from the kernel down, and the pipe."""
 
     path: tuple[tuple[int, int], ...]
@@ -207,7 +207,9 @@ class LoopTree:
         search.run(sources, self._steps(block))
         return search.best
 
-    def path(self, edge: Edge, first: Place, second: Place, steps: Sequence[PathStep]) -> Edges | None:
+    def path(
+        self, edge: Edge, first: PathPlace, second: PathPlace, steps: Sequence[PathStep]
+    ) -> Edges | None:
         """The edges of the common block, whose steps these are, on paths from an instruction to another that `edge`
         orders; None without any."""
         depth = fork(first, second)
@@ -219,7 +221,7 @@ class LoopTree:
             return None
         return frozenset[Edge]().union(*(search.edges(pipe) for pipe in entered))
 
-    def _leave(self, place: Place, depth: int) -> dict[str, int]:
+    def _leave(self, place: PathPlace, depth: int) -> dict[str, int]:
         """The pipes that follow an instruction in the block at `depth`, and from where on."""
         sources = {place.pipe: 2 * place.path[-1][1] + 1}
         waited: set[str] = set()
@@ -235,7 +237,7 @@ class LoopTree:
             sources = dict.fromkeys(left, 2 * around + 1)
         return sources
 
-    def _enter(self, pipes: set[str], place: Place, depth: int) -> set[str]:
+    def _enter(self, pipes: set[str], place: PathPlace, depth: int) -> set[str]:
         """The pipes that precede an instruction, of those that follow others in the block at `depth` and so on."""
         arrived, before = pipes, set[str]()
         for (parent, _), (block, item) in pairwise(place.path[depth:]):
@@ -250,7 +252,7 @@ class LoopTree:
         return arrived
 
 
-def fork(first: Place, second: Place) -> int:
+def fork(first: PathPlace, second: PathPlace) -> int:
     """The depth at which two paths part; in different blocks there, the two exclude each other."""
     pairs = zip(first.path, second.path, strict=False)
     return next(i for i, (a, b) in enumerate(pairs) if a != b)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from npu_mlir.analysis.sync_edges import Edge, undominated
-from npu_mlir.analysis.sync_paths import Edges, LoopTree, PathStep, Place, path, return_path, step_of
+from npu_mlir.analysis.sync_paths import Edges, LoopTree, PathPlace, PathStep, path, return_path, step_of
 
-Wanted = Mapping[Edge, Sequence[tuple[Place, Place]]]
+Wanted = Mapping[Edge, Sequence[tuple[PathPlace, PathPlace]]]
 """The edges that conflicts ask for, each with its conflicts: the instruction before it and the one behind it."""
 
 

@@ -1,8 +1,8 @@
 """What passes did, what they left undone and why: remarks, shown only when they are asked for, as those of MLIR.
 
-    from npu_mlir.support.remarks import Kind, remark
+    from npu_mlir.support.remarks import RemarkKind, remark
 
-    remark(Kind.MISSED, "my-pass", "unroll", loop, "not unrolled", reason="17 trips are more than 16", Trips=17)
+    remark(RemarkKind.MISSED, "my-pass", "unroll", loop, "not unrolled", reason="17 trips are more than 16", Trips=17)
 
     in.mlir:8:3: remark: [Missed] unroll | Category:my-pass | Function=main | Reason="17 trips are more than 16", ...
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Operation
 
 
-class Kind(StrEnum):
+class RemarkKind(StrEnum):
     """What a remark tells: something done, something left undone, something that failed, or something found out."""
 
     PASSED = "Passed"
@@ -38,7 +38,7 @@ class Kind(StrEnum):
 class Remark:
     """A remark: `name` is what was done or not done, `category` the pass, `function` the symbol around the place."""
 
-    kind: Kind
+    kind: RemarkKind
     category: str
     name: str
     function: str
@@ -63,14 +63,14 @@ Sink = Callable[[Remark], None]
 
 @dataclass(frozen=True)
 class _Listener:
-    filters: Mapping[Kind, re.Pattern[str]]
+    filters: Mapping[RemarkKind, re.Pattern[str]]
     sink: Sink
 
 
 _listeners: list[_Listener | None] = [None]
 
 
-def wanted(kind: Kind, category: str) -> bool:
+def wanted(kind: RemarkKind, category: str) -> bool:
     """Whether anybody asks for such remarks."""
     listener = _listeners[-1]
     return (
@@ -79,7 +79,7 @@ def wanted(kind: Kind, category: str) -> bool:
 
 
 def remark(
-    kind: Kind,
+    kind: RemarkKind,
     category: str,
     name: str,
     op: Operation,
@@ -113,7 +113,7 @@ def _symbol_around(op: Operation) -> str:
 
 
 @contextmanager
-def reporting(filters: Mapping[Kind, str], sink: Sink | None = None) -> Generator[None]:
+def reporting(filters: Mapping[RemarkKind, str], sink: Sink | None = None) -> Generator[None]:
     """Hand the remarks whose category matches the regular expression for their kind, as a whole, to `sink`; without
     one, print them as diagnostics. Raises UserError if an expression is none."""
     try:

@@ -41,9 +41,9 @@ def remarks_shown(args: argparse.Namespace) -> Generator[None]:
         return
 
     from npu_mlir.support.files import check_writable, write_atomically
-    from npu_mlir.support.remarks import Kind, Remark, reporting, yaml_document
+    from npu_mlir.support.remarks import RemarkKind, Remark, reporting, yaml_document
 
-    filters = {Kind(_KINDS[kind]): "|".join(parts) for kind, parts in texts.items() if parts}
+    filters = {RemarkKind(_KINDS[kind]): "|".join(parts) for kind, parts in texts.items() if parts}
     if args.remark_format != "yaml":
         if args.remarks_output_file is not None:
             raise UserError("--remarks-output-file needs --remark-format=yaml")

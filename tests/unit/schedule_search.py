@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
-from npu_mlir.analysis.dims import Kind
+from npu_mlir.analysis.dims import DimKind
 from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.context import make_context
@@ -58,15 +58,15 @@ def schedules(kernel: Kernel) -> Iterator[tile.ScheduleAttr]:
         roles = contraction_roles(compute) if compute.contraction else None
         if roles is not None:
             product = True
-            batch |= {kernel.classes.of[op][d] for d in roles.batch}
+            batch |= {kernel.classes.class_of[op][d] for d in roles.batch}
     sizes = [
-        [c.extent] if c.kind is Kind.MIXED else [1] if c.id in batch else range(1, c.extent + 1)
+        [c.extent] if c.kind is DimKind.MIXED else [1] if c.id in batch else range(1, c.extent + 1)
         for c in classes
     ]
     spaces = ("l1", "l0a", "l0b", "l0c", "ub") if product else ("ub",)
     slots = [dict(zip(spaces, n, strict=True)) for n in itertools.product((1, 2), repeat=len(spaces))]
     for tiles in itertools.product(*sizes):
-        looped = [c.id for c in classes if c.kind is Kind.PAR and tiles[c.id] < c.extent]
+        looped = [c.id for c in classes if c.kind is DimKind.PAR and tiles[c.id] < c.extent]
         divisors = (
             [[d for d in range(1, t + 1) if t % d == 0] for t in tiles] if product else [[t] for t in tiles]
         )

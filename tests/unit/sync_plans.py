@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from npu_mlir.analysis.sync import Block, Instruction, Nested, SlotValue, SyncAccess, plan_sync
+from npu_mlir.analysis.sync import Block, Nested, SlotValue, SyncAccess, SyncInstruction, plan_sync
 
 EXPECTED = Path(__file__).with_name("sync_plans.txt")
 PROGRAMS = range(30)
@@ -44,9 +44,9 @@ class _Maker:
         slot = SlotValue(buffer, value, self.slots[buffer])
         return SyncAccess("ub", start, start + SLOT_BYTES * self.slots[buffer], write, slot, span)
 
-    def instruction(self, inside: tuple[int, ...]) -> Instruction:
+    def instruction(self, inside: tuple[int, ...]) -> SyncInstruction:
         pipe = self.pipes[self.number(len(self.pipes))]
-        return Instruction(pipe, [self.access(inside) for _ in range(1 + self.number(2))])
+        return SyncInstruction(pipe, [self.access(inside) for _ in range(1 + self.number(2))])
 
     def block(self, inside: tuple[int, ...] = (), depth: int = 0) -> Block:
         block = Block()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from npu_mlir.analysis.affine_maps import Linear
-from npu_mlir.analysis.dims import Kind, LoopNestOp, dim_classes
+from npu_mlir.analysis.dims import DimKind, LoopNestOp, dim_classes
 from npu_mlir.analysis.structured.roles import Contraction, contraction_roles
 
 SIZES = {"b": 2, "h": 3, "w": 5, "m": 6, "n": 4, "k": 8, "s": 7, "o": 9, "x": 3, "y": 3}
@@ -48,7 +48,7 @@ def _terms(side: str) -> list[str]:
     return terms
 
 
-def kinds(group: Sequence[LoopNestOp]) -> list[tuple[int, Kind]] | None:
+def kinds(group: Sequence[LoopNestOp]) -> list[tuple[int, DimKind]] | None:
     """(extent, kind) of the classes, sorted."""
     classes = dim_classes(group)
     return None if classes is None else sorted((c.extent, c.kind) for c in classes.classes)
@@ -60,20 +60,20 @@ MATMUL = op("c", "mk,kn->mn", "a b", contraction=True)
 def test_product_bias_and_row_sum():
     """The columns are mixed: parallel in the product, reduced in the sum."""
     group = [MATMUL, op("d", "mn,n->mn", "c bias"), op("e", "mn->m", "d")]
-    assert kinds(group) == [(4, Kind.MIXED), (6, Kind.PAR), (8, Kind.RED)]
+    assert kinds(group) == [(4, DimKind.MIXED), (6, DimKind.PAR), (8, DimKind.RED)]
 
 
 def test_epilogue():
     group = [MATMUL, op("d", "mn,n->mn", "c bias"), op("e", "mn,mn->mn", "d residual")]
-    assert kinds(group) == [(4, Kind.PAR), (6, Kind.PAR), (8, Kind.RED)]
+    assert kinds(group) == [(4, DimKind.PAR), (6, DimKind.PAR), (8, DimKind.RED)]
 
 
 def test_classes_of_a_contraction_come_first():
     group = [op("p", "n->n", "q"), MATMUL, op("d", "mn,n->mn", "c p")]
     classes = dim_classes(group)
     assert classes is not None
-    assert classes.of["c"] == (0, 1, 2)
-    assert classes.of["p"] == (classes.of["d"][1],) == (1,)
+    assert classes.class_of["c"] == (0, 1, 2)
+    assert classes.class_of["p"] == (classes.class_of["d"][1],) == (1,)
 
 
 def softmax(x: str = "x") -> list[LoopNestOp]:
@@ -87,12 +87,14 @@ def softmax(x: str = "x") -> list[LoopNestOp]:
 
 def test_softmax():
     """The maximum alone has dims of its own along the row: it reads the argument, not a value of the group."""
-    assert kinds(softmax()) == [(4, Kind.RED), (4, Kind.MIXED), (6, Kind.PAR)] or kinds(softmax()) == [
-        (4, Kind.MIXED),
-        (4, Kind.RED),
-        (6, Kind.PAR),
+    assert kinds(softmax()) == [(4, DimKind.RED), (4, DimKind.MIXED), (6, DimKind.PAR)] or kinds(
+        softmax()
+    ) == [
+        (4, DimKind.MIXED),
+        (4, DimKind.RED),
+        (6, DimKind.PAR),
     ]
-    assert kinds(softmax()[:1]) == [(4, Kind.RED), (6, Kind.PAR)]
+    assert kinds(softmax()[:1]) == [(4, DimKind.RED), (6, DimKind.PAR)]
 
 
 def test_layer_norm():
@@ -104,7 +106,7 @@ def test_layer_norm():
     ]
     found = kinds(group)
     assert found is not None
-    assert (6, Kind.PAR) in found and (4, Kind.MIXED) in found and (4, Kind.RED) in found
+    assert (6, DimKind.PAR) in found and (4, DimKind.MIXED) in found and (4, DimKind.RED) in found
 
 
 def test_attention_scores():
@@ -116,11 +118,11 @@ def test_attention_scores():
         op("sum", "bmn->bm", "power"),
         op("y", "bmn,bm->bmn", "power sum"),
     ]
-    assert kinds(group) == [(2, Kind.PAR), (4, Kind.MIXED), (6, Kind.PAR), (8, Kind.RED)]
+    assert kinds(group) == [(2, DimKind.PAR), (4, DimKind.MIXED), (6, DimKind.PAR), (8, DimKind.RED)]
 
 
 def test_no_parallel_class_left():
-    assert kinds([op("r", "mn->m", "x"), op("t", "m->", "r")]) == [(4, Kind.RED), (6, Kind.MIXED)]
+    assert kinds([op("r", "mn->m", "x"), op("t", "m->", "r")]) == [(4, DimKind.RED), (6, DimKind.MIXED)]
 
 
 def test_a_value_read_through_a_window_is_no_loop_nest():

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import Block
 
-from npu_mlir.analysis.dims import Kind
+from npu_mlir.analysis.dims import DimKind
 from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.context import make_context
@@ -102,13 +102,13 @@ def draw_schedule(draw: Callable[[Any], Any], op: tile.KernelOp, bypass_ub: bool
         roles = contraction_roles(contraction)
         assert roles is not None
         exact = exact_classes(kernel, contraction)
-        batch = {kernel.classes.of[contraction.key][d] for d in roles.batch}
+        batch = {kernel.classes.class_of[contraction.key][d] for d in roles.batch}
     sizes: list[int] = []
     inner: list[int] = []
     trips = MOST_TRIPS
     for c in kernel.classes.classes:
         low = max(1, c.extent // trips)
-        if c.kind is Kind.MIXED:
+        if c.kind is DimKind.MIXED:
             low = size = c.extent
         elif c.id in batch:
             size = 1
@@ -117,11 +117,11 @@ def draw_schedule(draw: Callable[[Any], Any], op: tile.KernelOp, bypass_ub: bool
         else:
             # Some tiles reach beyond their extent.
             size = draw(st.integers(low, c.extent + 3))
-        low = max(1, size // trips) if c.kind is not Kind.MIXED else size
+        low = max(1, size // trips) if c.kind is not DimKind.MIXED else size
         sizes.append(size)
         inner.append(draw(st.sampled_from([d for d in range(low, size + 1) if size % d == 0])))
         trips = max(1, trips // -(-c.extent // inner[-1]))
-    parallel = [c.id for c in kernel.classes.classes if c.kind is Kind.PAR and sizes[c.id] < c.extent]
+    parallel = [c.id for c in kernel.classes.classes if c.kind is DimKind.PAR and sizes[c.id] < c.extent]
     slots = {space: draw(st.integers(1, 3)) for space in ("l1", "l0a", "l0b", "l0c", "ub")}
     order = draw(st.permutations(parallel))
     lists = levels_of(kernel, KernelSizes(tuple(sizes), tuple(inner), tuple(inner)))

@@ -14,7 +14,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from npu_mlir.analysis.dims import Kind
+from npu_mlir.analysis.dims import DimKind
 from npu_mlir.analysis.structured.bodies import is_multiply_add
 from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.dialects import tile
@@ -337,19 +337,19 @@ def fine_schedule(op: tile.KernelOp, bypass_ub: bool) -> tile.ScheduleAttr:
         roles = contraction_roles(contraction)
         assert roles is not None
         exact = exact_classes(kernel, contraction)
-        batch = {kernel.classes.of[contraction.key][d] for d in roles.batch}
+        batch = {kernel.classes.class_of[contraction.key][d] for d in roles.batch}
     sizes: list[int] = []
     for c in kernel.classes.classes:
         third = -(-c.extent // 3)
-        if c.kind is Kind.MIXED:
+        if c.kind is DimKind.MIXED:
             sizes.append(c.extent)
         elif c.id in batch:
             sizes.append(1)
         else:
             sizes.append(divisor(c.extent, third) if c.id in exact else third)
-    mixed = {c.id for c in kernel.classes.classes if c.kind is Kind.MIXED}
+    mixed = {c.id for c in kernel.classes.classes if c.kind is DimKind.MIXED}
     inner = [size if c in mixed else divisor(size, max(1, size // 2)) for c, size in enumerate(sizes)]
-    order = [c.id for c in kernel.classes.classes if c.kind is Kind.PAR and sizes[c.id] < c.extent]
+    order = [c.id for c in kernel.classes.classes if c.kind is DimKind.PAR and sizes[c.id] < c.extent]
     slots = dict.fromkeys(("l1", "l0a", "l0b", "l0c", "ub"), 2)
     lists = levels_of(kernel, KernelSizes(tuple(sizes), tuple(inner), tuple(inner)))
     bypass_ub = bypass_ub and contraction is not None
@@ -421,7 +421,7 @@ def test_matrices_have_the_sizes_of_the_schedule(name: str):
     assert op.schedule is not None
     kernel = read_kernel(op)
     contraction = next(c for c in kernel.computes.values() if c.contraction)
-    roles, of = contraction_roles(contraction), kernel.classes.of[contraction.key]
+    roles, of = contraction_roles(contraction), kernel.classes.class_of[contraction.key]
     assert roles is not None
     sizes = kernel_sizes(kernel, op.schedule)
     m, n = (prod(sizes.tile[of[d]] for d in dims) for dims in (roles.m, roles.n))

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from npu_mlir.dialects.context import make_context
 from npu_mlir.ir.parsing import parse_module
 from npu_mlir.support.diagnostics import UserError
-from npu_mlir.support.remarks import Kind, Remark, muted, remark, reporting, wanted, yaml_document
+from npu_mlir.support.remarks import Remark, RemarkKind, muted, remark, reporting, wanted, yaml_document
 
 MODULE = parse_module(
     make_context(), "func.func @f(%a: i32) -> i32 {\n  func.return %a : i32\n}", "remarks.mlir"
@@ -18,29 +18,29 @@ MODULE = parse_module(
 RETURN = next(op for op in MODULE.walk() if op.name == "func.return")
 
 
-def remarks(filters: dict[Kind, str], make: Callable[[], None]) -> list[Remark]:
+def remarks(filters: dict[RemarkKind, str], make: Callable[[], None]) -> list[Remark]:
     found: list[Remark] = []
     with reporting(filters, found.append):
         make()
     return found
 
 
-def one(kind: Kind, category: str) -> Callable[[], None]:
+def one(kind: RemarkKind, category: str) -> Callable[[], None]:
     return lambda: remark(kind, category, "name", RETURN, "text")
 
 
 @pytest.mark.parametrize(
     ("filters", "kind", "category", "shown"),
     [
-        ({}, Kind.MISSED, "my-pass", False),
-        ({Kind.MISSED: "my-pass"}, Kind.MISSED, "my-pass", True),
-        ({Kind.MISSED: "my-pass"}, Kind.PASSED, "my-pass", False),
-        ({Kind.MISSED: "my"}, Kind.MISSED, "my-pass", False),
-        ({Kind.MISSED: "your-.*|my-.*"}, Kind.MISSED, "my-pass", True),
+        ({}, RemarkKind.MISSED, "my-pass", False),
+        ({RemarkKind.MISSED: "my-pass"}, RemarkKind.MISSED, "my-pass", True),
+        ({RemarkKind.MISSED: "my-pass"}, RemarkKind.PASSED, "my-pass", False),
+        ({RemarkKind.MISSED: "my"}, RemarkKind.MISSED, "my-pass", False),
+        ({RemarkKind.MISSED: "your-.*|my-.*"}, RemarkKind.MISSED, "my-pass", True),
     ],
 )
 def test_filters_match_the_whole_category_of_a_kind(
-    filters: dict[Kind, str], kind: Kind, category: str, shown: bool
+    filters: dict[RemarkKind, str], kind: RemarkKind, category: str, shown: bool
 ):
     assert bool(remarks(filters, one(kind, category))) == shown
     with reporting(filters, lambda _: None):
@@ -53,7 +53,7 @@ def test_filters_match_the_whole_category_of_a_kind(
 def test_text_of_a_remark():
     def make() -> None:
         remark(
-            Kind.ANALYSIS,
+            RemarkKind.ANALYSIS,
             "p",
             "size",
             RETURN,
@@ -64,7 +64,7 @@ def test_text_of_a_remark():
             A=1,
         )
 
-    (found,) = remarks({Kind.ANALYSIS: "p"}, make)
+    (found,) = remarks({RemarkKind.ANALYSIS: "p"}, make)
     assert str(found) == (
         '[Analysis] size | Category:p | Function=f | A=1, Bytes=12, Reason="a,b", Remark="two words", Suggestion=less'
     )
@@ -85,19 +85,24 @@ def test_text_of_a_remark():
 
 
 def test_what_is_in_no_function():
-    (found,) = remarks({Kind.PASSED: "p"}, lambda: remark(Kind.PASSED, "p", "n", ModuleOp([]), "it's"))
+    (found,) = remarks(
+        {RemarkKind.PASSED: "p"}, lambda: remark(RemarkKind.PASSED, "p", "n", ModuleOp([]), "it's")
+    )
     assert str(found) == "[Passed] n | Category:p | Remark=it's"
     assert "Line: 0" in yaml_document(found) and "'it''s'" in yaml_document(found)
 
 
 def test_a_filter_that_is_none():
-    with pytest.raises(UserError, match=r"'\[' is not a regular expression"), reporting({Kind.PASSED: "["}):
+    with (
+        pytest.raises(UserError, match=r"'\[' is not a regular expression"),
+        reporting({RemarkKind.PASSED: "["}),
+    ):
         pass
 
 
 def test_remarks_are_printed(capsys: pytest.CaptureFixture[str]):
-    with reporting({Kind.MISSED: "p"}):
-        remark(Kind.MISSED, "p", "n", RETURN, "text")
+    with reporting({RemarkKind.MISSED: "p"}):
+        remark(RemarkKind.MISSED, "p", "n", RETURN, "text")
     assert (
         "remarks.mlir:2:3: remark: [Missed] n | Category:p | Function=f | Remark=text"
         in capsys.readouterr().err

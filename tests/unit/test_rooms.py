@@ -134,3 +134,13 @@ def test_where_names_paths_that_exist():
     assert len(paths) > 30
     assert [path for path in paths if not (ROOT / path).exists()] == []
     assert page.count("?**") == 15
+
+
+def test_classes_have_names_of_their_own():
+    """What is no op, attribute or type, whose dialect tells it from those of the same name, and is not private."""
+    places: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "npu_mlir").rglob("*.py")):
+        if "dialects" not in path.parts:
+            for name in re.findall(r"^class ([A-Z]\w*)", path.read_text(), re.MULTILINE):
+                places.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npu_mlir.analysis.boxes import Coordinate, Term
-from npu_mlir.analysis.sync import Block, Instruction, Nested, Plan, SlotValue, SyncAccess, plan_sync
+from npu_mlir.analysis.sync import Block, Nested, Plan, SlotValue, SyncAccess, SyncInstruction, plan_sync
 
 PIPES = ("MTE1", "MTE2", "MTE3", "M", "V", "FIX")
 
@@ -84,8 +84,8 @@ class Machine:
                 if flag.edge.set_item == i:
                     self.set(flag, self.index(flag, ivs))
 
-    def item(self, item: Instruction | Nested, ivs: dict[int, int]) -> None:
-        if isinstance(item, Instruction):
+    def item(self, item: SyncInstruction | Nested, ivs: dict[int, int]) -> None:
+        if isinstance(item, SyncInstruction):
             self.execute(item, ivs)
         elif not item.loop:
             chosen = sum(ivs.values()) % len(item.blocks)
@@ -133,7 +133,7 @@ class Machine:
         joined = {p: max(self.now[q][p] for q in PIPES) for p in PIPES}
         self.now = {p: dict(joined) for p in PIPES}
 
-    def execute(self, instruction: Instruction, ivs: dict[int, int]) -> None:
+    def execute(self, instruction: SyncInstruction, ivs: dict[int, int]) -> None:
         pipe = instruction.pipe
         time = self.tick(pipe)
         for access in instruction.accesses:
@@ -199,7 +199,7 @@ def programs(draw: Any) -> tuple[Block, dict[int, int]]:
             coordinates.append(Coordinate(start, tuple(terms), count, step, extent))
         return SyncAccess("gm", 0, 1, draw(st.booleans()), box=tuple(coordinates))
 
-    def instruction(inside: tuple[int, ...], always: bool) -> Instruction:
+    def instruction(inside: tuple[int, ...], always: bool) -> SyncInstruction:
         accesses = [box(inside) for _ in range(draw(st.sampled_from([0, 0, 1])))]
         for _ in range(draw(st.integers(1, 2))):
             buffer = draw(st.sampled_from(buffers))
@@ -215,7 +215,7 @@ def programs(draw: Any) -> tuple[Block, dict[int, int]]:
             # A count over all loops is another one in each execution of the innermost, if none is left out.
             changing = inside[-1:] if known and always and value == inside else ()
             accesses.append(buffer.access(draw(st.booleans()), low, high, value or None, changing))
-        return Instruction(draw(st.sampled_from(pipes)), accesses)
+        return SyncInstruction(draw(st.sampled_from(pipes)), accesses)
 
     def block(inside: tuple[int, ...], depth: int, always: bool) -> Block:
         made = Block()
@@ -261,9 +261,9 @@ def gemm() -> tuple[Block, dict[int, int]]:
     inner, middle, outer = Nested([Block()], True), Nested([Block()], True), Nested([Block()], True)
     m, mk, k0 = (id(outer),), (id(outer), id(middle)), (id(inner),)
     inner.blocks[0].items = [
-        Instruction("MTE1", [l1[0].access(False, value=mk), l0[0].access(True, value=k0)]),
-        Instruction("MTE1", [l1[1].access(False, value=mk), l0[1].access(True, value=k0)]),
-        Instruction(
+        SyncInstruction("MTE1", [l1[0].access(False, value=mk), l0[0].access(True, value=k0)]),
+        SyncInstruction("MTE1", [l1[1].access(False, value=mk), l0[1].access(True, value=k0)]),
+        SyncInstruction(
             "M",
             [
                 l0[0].access(False, value=k0),
@@ -274,11 +274,11 @@ def gemm() -> tuple[Block, dict[int, int]]:
         ),
     ]
     middle.blocks[0].items = [
-        Instruction("MTE2", [l1[0].access(True, value=mk)]),
-        Instruction("MTE2", [l1[1].access(True, value=mk)]),
+        SyncInstruction("MTE2", [l1[0].access(True, value=mk)]),
+        SyncInstruction("MTE2", [l1[1].access(True, value=mk)]),
         inner,
     ]
-    outer.blocks[0].items = [middle, Instruction("FIX", [l0c.access(False, value=m)])]
+    outer.blocks[0].items = [middle, SyncInstruction("FIX", [l0c.access(False, value=m)])]
     return Block([outer]), {id(outer): 3, id(middle): 3, id(inner): 4}
 
 
@@ -320,8 +320,8 @@ def loads_then_sums(count: int) -> tuple[Block, dict[int, int]]:
     value = (id(loop),)
     buffers = [Buffer(i, 4 * i, 2, 2) for i in range(count)]
     loop.blocks[0].items = [
-        *[Instruction("MTE2", [b.access(True, value=value)]) for b in buffers],
-        *[Instruction("V", [b.access(False, value=value)]) for b in buffers],
+        *[SyncInstruction("MTE2", [b.access(True, value=value)]) for b in buffers],
+        *[SyncInstruction("V", [b.access(False, value=value)]) for b in buffers],
     ]
     return Block([loop]), {id(loop): 5}
 
@@ -336,7 +336,7 @@ def test_edges_that_lie_together_are_merged_before_slots_are_lost() -> None:
 def test_branches_that_exclude_each_other_are_ordered_by_a_barrier() -> None:
     buffer = Buffer(0, 0, 2, 1)
     either = Nested(
-        [Block([Instruction(p, [buffer.access(True)])]) for p in ("V", "MTE2")],
+        [Block([SyncInstruction(p, [buffer.access(True)])]) for p in ("V", "MTE2")],
         False,
     )
     loop = Nested([Block([either])], True)
@@ -352,7 +352,7 @@ def test_equal_looking_blocks_each_get_their_barriers() -> None:
     buffer = Buffer(0, 0, 2, 1)
 
     def loop() -> Nested:
-        either = Nested([Block([Instruction(p, [buffer.access(True)])]) for p in ("V", "MTE2")], False)
+        either = Nested([Block([SyncInstruction(p, [buffer.access(True)])]) for p in ("V", "MTE2")], False)
         return Nested([Block([either])], True)
 
     first, second = loop(), loop()
@@ -372,16 +372,16 @@ def loads_and_use(runs: int) -> tuple[Block, Nested, Nested]:
     """A loop that loads one buffer, and in an inner loop another, which is used with the first there."""
     inner, outer = Nested([Block()], True, runs), Nested([Block()], True)
     inner.blocks[0].items = [
-        Instruction("MTE2", [Y.access(True)]),
-        Instruction("V", [X.access(False), Y.access(False)]),
+        SyncInstruction("MTE2", [Y.access(True)]),
+        SyncInstruction("V", [X.access(False), Y.access(False)]),
     ]
-    outer.blocks[0].items = [Instruction("MTE2", [X.access(True)]), inner]
+    outer.blocks[0].items = [SyncInstruction("MTE2", [X.access(True)]), inner]
     return Block([outer]), outer, inner
 
 
 def test_a_load_before_a_loop_is_waited_for_with_those_in_it() -> None:
     _, _, inner = loads_and_use(0)
-    root = Block([Instruction("MTE2", [X.access(True)]), inner])
+    root = Block([SyncInstruction("MTE2", [X.access(True)]), inner])
     plan = plan_sync(root, 8)
     assert pairs_of(plan) == [("MTE2", "V", False), ("V", "MTE2", True)]
     for trips in (0, 1, 2, 3, 12):
@@ -390,7 +390,9 @@ def test_a_load_before_a_loop_is_waited_for_with_those_in_it() -> None:
 
 def test_the_last_waits_of_a_loop_order_what_is_behind_it() -> None:
     _, _, inner = loads_and_use(0)
-    root = Block([Instruction("MTE2", [X.access(True)]), inner, Instruction("MTE2", [X.access(True)])])
+    root = Block(
+        [SyncInstruction("MTE2", [X.access(True)]), inner, SyncInstruction("MTE2", [X.access(True)])]
+    )
     plan = plan_sync(root, 8)
     assert pairs_of(plan) == [("MTE2", "V", False), ("V", "MTE2", True)]
     for trips in (0, 1, 2, 3, 12):

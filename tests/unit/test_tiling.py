@@ -199,7 +199,7 @@ def expected_panels(op: tile.KernelOp) -> list[int]:
     panels: list[int] = []
     for compute in kernel.computes.values():
         if compute.contraction:
-            of = kernel.classes.of[compute.key]
+            of = kernel.classes.class_of[compute.key]
             tile_ = [sizes[c] for c in of]
             bits = tile.element_bits(compute.key.inputs[0].type.element_type)  # type: ignore[attr-defined]
             panels += [panel_bytes(map_, tile_, bits) for map_ in compute.maps[:2]]

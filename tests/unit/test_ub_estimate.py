@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import StringAttr
 
 from npu_mlir.dialects import tile
-from npu_mlir.passes.tile.candidates import Candidate, candidates
+from npu_mlir.passes.tile.candidates import ScheduleCandidate, candidates
 from npu_mlir.passes.tile.kernel import read_kernel
 from npu_mlir.passes.tile.kernel_sizes import kernel_sizes
 from npu_mlir.passes.tile.trial import try_schedule
@@ -38,7 +38,9 @@ def test_any_schedule_takes_at_least_that(program: Program, target: str, data: s
     for op in kernels(module):
         schedule = draw_schedule(data.draw, op, target_of(module).split_cores)
         kernel = read_kernel(op)
-        least = least_ub(kernel, Candidate(schedule, kernel_sizes(kernel, schedule)), target_of(module))
+        least = least_ub(
+            kernel, ScheduleCandidate(schedule, kernel_sizes(kernel, schedule)), target_of(module)
+        )
         if least:
             others = dict.fromkeys(("l1", "l0a", "l0b", "l0c"), 1 << 30)
             assert try_schedule(op, schedule, replace(target_of(module), ub=least - 1, **others)) is not None
@@ -80,7 +82,10 @@ def test_counted_by_hand(text: str, schedule: dict[str, list[int]], least: int):
     kernel = read_kernel(op)
     order = schedule.pop("order", [])
     attribute = tile.ScheduleAttr.of({"ub": 2}, schedule, order=order)
-    assert least_ub(kernel, Candidate(attribute, kernel_sizes(kernel, attribute)), get_target("toy")) == least
+    assert (
+        least_ub(kernel, ScheduleCandidate(attribute, kernel_sizes(kernel, attribute)), get_target("toy"))
+        == least
+    )
 
 
 def test_most_hopeless_candidates_are_seen():

@@ -61,7 +61,7 @@ _SLIDES = {"d": ("z", "o"), "h": ("y", "p"), "w": ("x", "q")}
 
 
 @dataclass(frozen=True)
-class Layout:
+class OperandLayout:
     """The terms of each operand (one or two dims each), inputs first, and the order of the loops."""
 
     operands: tuple[tuple[str, ...], ...]
@@ -78,14 +78,14 @@ class Layout:
         return [loop not in kept for loop in self.loops]
 
 
-def _parse(text: str) -> Layout:
+def _parse(text: str) -> OperandLayout:
     text, _, order = text.partition(" | ")
     inputs, _, result = text.partition(" -> ")
     operands = [part.replace("+", "").split() for part in [*inputs.split(","), result]]
     loops = dict.fromkeys(order.replace(" ", ""))
     for terms in [operands[-1], *operands[1:2], *operands]:
         loops |= dict.fromkeys("".join(terms))
-    return Layout(tuple(tuple(terms) for terms in operands), "".join(loops))
+    return OperandLayout(tuple(tuple(terms) for terms in operands), "".join(loops))
 
 
 def _slide(layout: str) -> str:
@@ -108,7 +108,7 @@ def _pool(layout: str) -> str:
 
 
 @cache
-def layouts() -> dict[str, Layout]:
+def layouts() -> dict[str, OperandLayout]:
     """The layout of every named contraction, convolution and pool."""
     texts = _CONTRACTIONS | _PLAIN_CONVOLUTIONS
     texts |= {name: _convolution(name) for name in _CONVOLUTIONS}

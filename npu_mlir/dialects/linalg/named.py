@@ -28,7 +28,7 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from npu_mlir.dialects.linalg.layouts import ELEMENTWISE, Layout, layouts
+from npu_mlir.dialects.linalg.layouts import ELEMENTWISE, OperandLayout, layouts
 from npu_mlir.dialects.linalg.scalars import Scalars
 
 _WITH_MAPS = {f"linalg.{name}" for name in ("matmul", "batch_matmul", "batch_reduce_matmul", "elementwise")}
@@ -189,7 +189,7 @@ class LayoutOp(Structured):
     """A product, convolution or pool, whose name says what the dims of its operands are."""
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> OperandLayout:
         """What the dims of the operands are."""
         return layouts()[self.name.removeprefix("linalg.")]
 

@@ -25,7 +25,7 @@ from npu_mlir.dialects.graph import LOCATION, HostCallOp, element_of, shape_of
 from npu_mlir.frontends.onnx.check import element_type_of, graphs_of
 from npu_mlir.frontends.onnx.inputs import LARGEST
 from npu_mlir.frontends.onnx.macs import macs_of
-from npu_mlir.frontends.onnx.node import Builder, Constant, Unsupported, Value
+from npu_mlir.frontends.onnx.node import Constant, GraphBuilder, Unsupported, Value
 from npu_mlir.ir.constants import element_type
 from npu_mlir.support.dtypes import numpy_dtype
 from npu_mlir.support.locations import origin
@@ -64,7 +64,7 @@ class HostCalls:
     """The nodes of one import that are left to the host."""
 
     model: onnx.ModelProto
-    builder: Builder
+    builder: GraphBuilder
     count: int = 0
     names: dict[int, tuple[Value, str]] = field(default_factory=dict[int, "tuple[Value, str]"])
 

@@ -28,7 +28,7 @@ _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
 """How values are coded."""
 
 
-class Place(NamedTuple):
+class FilePlace(NamedTuple):
     """The bytes of a weight in the file."""
 
     start: int
@@ -45,12 +45,12 @@ class _Field(NamedTuple):
     end: int
 
 
-def without_large_weights(data: mmap.mmap) -> tuple[bytes, dict[int, Place]]:
+def without_large_weights(data: mmap.mmap) -> tuple[bytes, dict[int, FilePlace]]:
     """The bytes of a model without the data of large initializers, and where they are, by the initializer's number.
 
     Raises ValueError or IndexError for what is no message.
     """
-    places: dict[int, Place] = {}
+    places: dict[int, FilePlace] = {}
     count = 0
     parts: list[bytes] = []
     for field in _fields(data, 0, len(data)):
@@ -71,17 +71,17 @@ def without_large_weights(data: mmap.mmap) -> tuple[bytes, dict[int, Place]]:
     return b"".join(parts), places
 
 
-def _tensor(data: mmap.mmap, entry: _Field) -> tuple[bytes, Place | None]:
+def _tensor(data: mmap.mmap, entry: _Field) -> tuple[bytes, FilePlace | None]:
     """The bytes of an initializer, without its data if they are large, and where those are."""
     fields = list(_fields(data, entry.value, entry.end))
     large = [f for f in fields if (f.number, f.coding) == (_RAW_DATA, _LENGTH) and f.end - f.value >= LARGE]
     if len(large) != 1:
         return data[entry.value : entry.end], None
     rest = b"".join(data[f.start : f.end] for f in fields if f is not large[0])
-    return rest, Place(large[0].value, large[0].end)
+    return rest, FilePlace(large[0].value, large[0].end)
 
 
-def read_weight(file: BufferedReader, place: Place, tensor: onnx.TensorProto) -> np.ndarray | None:
+def read_weight(file: BufferedReader, place: FilePlace, tensor: onnx.TensorProto) -> np.ndarray | None:
     """The array of an initializer whose data were cut out; None (and the data back in the tensor) if it is of no plain
     type, or doesn't have the elements that its shape says."""
     dtype = _PLAIN.get(tensor.data_type)

@@ -53,7 +53,7 @@ def converts(*operators: str) -> Callable[[Converter], Converter]:
     return register
 
 
-class Builder(Protocol):
+class GraphBuilder(Protocol):
     """Where converted ops go."""
 
     def add(self, op: Operation) -> SSAValue:
@@ -74,7 +74,7 @@ class Node:
         inputs: Sequence[Value | None],
         opset: int,
         location: str,
-        builder: Builder,
+        builder: GraphBuilder,
     ):
         self.proto = proto
         self.operator = proto.op_type

@@ -116,10 +116,10 @@ class _Reader:
                 ops.append(op)
         return block
 
-    def _item(self, op: Operation) -> sync.Instruction | sync.Nested | None:
+    def _item(self, op: Operation) -> sync.SyncInstruction | sync.Nested | None:
         if isinstance(op, npu_isa.Instruction):
             accesses = [self._access(a, op) for a in op.accesses(self._cube)]
-            return sync.Instruction(op.PIPE, [a for a in accesses if a is not None])
+            return sync.SyncInstruction(op.PIPE, [a for a in accesses if a is not None])
         if isinstance(op, scf.ForOp | scf.IfOp):
             blocks = [self.block(b) for region in op.regions for b in region.blocks]
             loop = isinstance(op, scf.ForOp)

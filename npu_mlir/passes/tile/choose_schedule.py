@@ -31,14 +31,14 @@ from npu_mlir.analysis.structured.nest import factor_type
 from npu_mlir.analysis.tiling import ACCUMULATOR
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import element_bits, storage_bytes
-from npu_mlir.passes.tile.candidates import Candidate, candidates
+from npu_mlir.passes.tile.candidates import ScheduleCandidate, candidates
 from npu_mlir.passes.tile.kernel import read_kernel
 from npu_mlir.passes.tile.plan_memory import Overflow, overflow_error
 from npu_mlir.passes.tile.trial import default_passes, tried_passes, try_schedule
 from npu_mlir.passes.tile.ub_estimate import least_ub
 from npu_mlir.support.arithmetic import round_up
 from npu_mlir.support.diagnostics import UserError
-from npu_mlir.support.remarks import Kind, remark, wanted
+from npu_mlir.support.remarks import RemarkKind, remark, wanted
 from npu_mlir.support.statistics import count
 from npu_mlir.targets.module_target import target_of
 from npu_mlir.targets.target import Target
@@ -82,7 +82,7 @@ def choose(
         count("num-tried", description="Schedules tried on a copy of the kernel")
         overflow = try_schedule(op, candidate.schedule, target, passes, ctx)
         if overflow is None:
-            _explain(Kind.PASSED, op, candidate, "chosen")
+            _explain(RemarkKind.PASSED, op, candidate, "chosen")
             return candidate.schedule
         _explain_overflow(op, candidate, overflow)
     if overflow is None:
@@ -93,7 +93,7 @@ def choose(
 # ---- messages -------------------------------------------------------------------------------------------------------
 
 
-def _explain(kind: Kind, op: tile.KernelOp, candidate: Candidate, message: str, reason: str = "") -> None:
+def _explain(kind: RemarkKind, op: tile.KernelOp, candidate: ScheduleCandidate, message: str, reason: str = "") -> None:
     """A remark about a candidate, with the cycles that the formula expects."""
     if wanted(kind, ChooseSchedule.name):
         estimate: dict[str, Any] = {} if candidate.cycles is None else {"EstimatedCycles": round(candidate.cycles)}
@@ -101,15 +101,15 @@ def _explain(kind: Kind, op: tile.KernelOp, candidate: Candidate, message: str, 
         remark(kind, ChooseSchedule.name, "schedule", op, message, reason=reason, Schedule=schedule, **estimate)
 
 
-def _explain_overflow(op: tile.KernelOp, candidate: Candidate, overflow: Overflow) -> None:
+def _explain_overflow(op: tile.KernelOp, candidate: ScheduleCandidate, overflow: Overflow) -> None:
     needed, capacity = overflow.needed, overflow.capacity
     reason = f"needs {needed} bytes of {overflow.space}, {needed - capacity} more than there are"
-    _explain(Kind.MISSED, op, candidate, "tried and rejected", reason)
+    _explain(RemarkKind.MISSED, op, candidate, "tried and rejected", reason)
 
 
-def _explain_estimate(op: tile.KernelOp, candidate: Candidate, least: int, target: Target) -> None:
+def _explain_estimate(op: tile.KernelOp, candidate: ScheduleCandidate, least: int, target: Target) -> None:
     reason = f"needs at least {least} bytes of ub, {least - target.ub} more than there are"
-    _explain(Kind.MISSED, op, candidate, "rejected without a try", reason)
+    _explain(RemarkKind.MISSED, op, candidate, "rejected without a try", reason)
 
 
 def _no_tile(op: tile.KernelOp, contraction: LoopNestOp, target: Target) -> UserError:

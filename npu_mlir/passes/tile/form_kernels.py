@@ -70,7 +70,7 @@ from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.tile.kernel_remarks import explain_groups
 from npu_mlir.passes.tile.kernel_rules import is_legal
 from npu_mlir.passes.tile.load_maps import fold_into_load
-from npu_mlir.support.remarks import Kind, wanted
+from npu_mlir.support.remarks import RemarkKind, wanted
 from npu_mlir.targets.module_target import keep_numbers, target_of
 from npu_mlir.targets.target import Target
 
@@ -100,7 +100,7 @@ def _form(function: FuncOp, target: Target, kernels: _Kernels) -> None:
         with located_errors(cast("linalg.GenericOp", product.key)):
             target.cube.tile(factor_type(product))
     groups = form_groups(computes, _dependencies(block), lambda g: is_legal(g, target))
-    if any(wanted(kind, FormKernels.name) for kind in Kind):
+    if any(wanted(kind, FormKernels.name) for kind in RemarkKind):
         explain_groups(groups, _dependencies(block), target, FormKernels.name)
     for group in groups:
         _outline(group, block, kernels)

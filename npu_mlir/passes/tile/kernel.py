@@ -59,7 +59,7 @@ def read_kernel(op: tile.KernelOp) -> Kernel:
 def exact_classes(kernel: Kernel, contraction: LoopNestOp) -> set[int]:
     """The summed classes whose chunks have to divide them, since what a load reads beyond their end is not zero: the
     neighbours of a slice, of a window, or padding with another value."""
-    of = kernel.classes.of[contraction.key]
+    of = kernel.classes.class_of[contraction.key]
     exact: set[int] = set()
     for value, map_ in zip(cast("linalg.GenericOp", contraction.key).inputs, contraction.maps, strict=False):
         load = cast("tile.LoadOp", value.owner)

@@ -13,7 +13,7 @@ from npu_mlir.analysis.structured.nest import root_of
 from npu_mlir.passes.tile.kernel_rules import Objection, why_not
 from npu_mlir.support.diagnostics import location_of
 from npu_mlir.support.locations import node_of
-from npu_mlir.support.remarks import Kind, remark, wanted
+from npu_mlir.support.remarks import RemarkKind, remark, wanted
 from npu_mlir.targets.target import Target
 
 Dependencies = Mapping[Hashable, Sequence[Hashable]]
@@ -30,8 +30,8 @@ def explain_groups(
     for group in groups:
         if len(group) > 1:
             root = root_of(group)
-            remark(Kind.PASSED, category, "one-kernel", root, f"{len(group)} operations are one kernel")
-    if wanted(Kind.MISSED, category):
+            remark(RemarkKind.PASSED, category, "one-kernel", root, f"{len(group)} operations are one kernel")
+    if wanted(RemarkKind.MISSED, category):
         _explain_borders(groups, dependencies, target, category)
 
 
@@ -50,7 +50,7 @@ def _explain_borders(
             objection = between or _objection([groups[i] for i in pair], order, dependencies, home, target)
             op = cast("Operation", consumer)
             remark(
-                Kind.MISSED,
+                RemarkKind.MISSED,
                 category,
                 objection.rule,
                 op,

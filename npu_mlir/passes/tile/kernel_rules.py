@@ -15,7 +15,7 @@ from typing import cast
 from xdsl.dialects.linalg import ops as linalg
 
 from npu_mlir.analysis.affine_maps import Linear
-from npu_mlir.analysis.dims import DimClasses, Kind, LoopNestOp, unite_dims
+from npu_mlir.analysis.dims import DimClasses, DimKind, LoopNestOp, unite_dims
 from npu_mlir.analysis.structured.bodies import FIXPIPE_CASTS, only_op
 from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.analysis.tiling import ACCUMULATOR
@@ -51,7 +51,7 @@ def why_not(group: Sequence[LoopNestOp], target: Target) -> Objection | None:
     classes = unite_dims(group)
     if isinstance(classes, str):
         return Objection("one-loop-nest", classes)
-    candidate = Candidate(group, classes, target)
+    candidate = GroupCandidate(group, classes, target)
     for name, rule in RULES.items():
         reason = rule(candidate)
         if reason is not None:
@@ -60,7 +60,7 @@ def why_not(group: Sequence[LoopNestOp], target: Target) -> Objection | None:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class GroupCandidate:
     """Operations that might become one kernel, and the classes of their dims."""
 
     group: Sequence[LoopNestOp]
@@ -75,7 +75,7 @@ class Candidate:
     @cached_property
     def whole(self) -> set[int]:
         """The classes that have to be whole on chip: reduced by one operation, and used again by another."""
-        return {c.id for c in self.classes.classes if c.kind is Kind.MIXED}
+        return {c.id for c in self.classes.classes if c.kind is DimKind.MIXED}
 
     @cached_property
     def inside(self) -> set[Hashable]:
@@ -86,20 +86,20 @@ class Candidate:
 # ---- rules ----------------------------------------------------------------------------------------------------------
 
 
-def _one_contraction(candidate: Candidate) -> str | None:
+def _one_contraction(candidate: GroupCandidate) -> str | None:
     """The cube computes one contraction in a kernel."""
     count = len(candidate.contractions)
     return f"they hold {count} contractions, and a kernel has one" if count > 1 else None
 
 
-def _contraction_first(candidate: Candidate) -> str | None:
+def _contraction_first(candidate: GroupCandidate) -> str | None:
     """A contraction has no producer in the kernel: its operands come from GM."""
     if any(key in candidate.inside for op in candidate.contractions for key in op.operands):
         return "a contraction reads its operands from GM, and one would be computed in the kernel"
     return None
 
 
-def _depends_on_contraction(candidate: Candidate) -> str | None:
+def _depends_on_contraction(candidate: GroupCandidate) -> str | None:
     """What does not depend on the contraction would be computed once per tile beside it, for nothing."""
     for contraction in candidate.contractions:
         for op in candidate.group:
@@ -108,7 +108,7 @@ def _depends_on_contraction(candidate: Candidate) -> str | None:
     return None
 
 
-def _one_core(candidate: Candidate) -> str | None:
+def _one_core(candidate: GroupCandidate) -> str | None:
     """Where cube and vector unit are cores of their own, only the fixpipe stands behind a contraction."""
     for contraction in candidate.contractions if candidate.target.split_cores else ():
         if not all(_is_cast(op, contraction) for op in candidate.group if op is not contraction):
@@ -125,17 +125,17 @@ def _is_cast(op: LoopNestOp, contraction: LoopNestOp) -> bool:
     return op.operands == (contraction.key,) and plain and isinstance(inner, FIXPIPE_CASTS)
 
 
-def _parallel_class(candidate: Candidate) -> str | None:
+def _parallel_class(candidate: GroupCandidate) -> str | None:
     """A group keeps a parallel class, so that it can be tiled, unless it is small."""
     classes = candidate.classes.classes
-    parallel = math.prod(c.extent for c in classes if c.kind is Kind.PAR)
+    parallel = math.prod(c.extent for c in classes if c.kind is DimKind.PAR)
     elements = math.prod(classes[c].extent for c in candidate.whole)
     if len(candidate.group) > 1 and parallel == 1 and elements > SMALL:
         return f"no loop is parallel in all of them, and {elements} elements, more than {SMALL}, would have to be whole"
     return None
 
 
-def _rows_fit_ub(candidate: Candidate) -> str | None:
+def _rows_fit_ub(candidate: GroupCandidate) -> str | None:
     """What has to be whole in UB fits."""
     if not candidate.whole or candidate.contractions:
         return None
@@ -145,20 +145,20 @@ def _rows_fit_ub(candidate: Candidate) -> str | None:
     return f"what is reduced and used again has to be whole, which takes {needed} bytes of ub; there are {capacity}"
 
 
-def _batch_is_not_whole(candidate: Candidate) -> str | None:
+def _batch_is_not_whole(candidate: GroupCandidate) -> str | None:
     """L0 holds one product of a batch at a time."""
     for op in candidate.contractions if candidate.whole else ():
         roles = contraction_roles(op)
         assert roles is not None
-        if any(candidate.classes.of[op.key][d] in candidate.whole for d in roles.batch):
+        if any(candidate.classes.class_of[op.key][d] in candidate.whole for d in roles.batch):
             return "a batch of products is reduced and used again, and L0 holds one product at a time"
     return None
 
 
-def _accumulator_fits(candidate: Candidate) -> str | None:
+def _accumulator_fits(candidate: GroupCandidate) -> str | None:
     """Rows or columns of a product that have to be whole fit the memories of the cube, and UB."""
     for op in candidate.contractions if candidate.whole else ():
-        needs = _whole_tile(op, candidate.classes.of, candidate.whole, candidate.target)
+        needs = _whole_tile(op, candidate.classes.class_of, candidate.whole, candidate.target)
         for space, needed in needs.items():
             if needed > candidate.target.capacity(space):
                 return (
@@ -168,11 +168,11 @@ def _accumulator_fits(candidate: Candidate) -> str | None:
     return None
 
 
-def _broadcast_fits_ub(candidate: Candidate) -> str | None:
+def _broadcast_fits_ub(candidate: GroupCandidate) -> str | None:
     """The loops of a product are tiled; dims along which its result is broadcast have to be whole in UB."""
     classes = candidate.classes
     for contraction in candidate.contractions:
-        own = set(classes.of[contraction.key])
+        own = set(classes.class_of[contraction.key])
         beside = {c.id for c in classes.classes if c.id not in own and c.extent > 1}
         if not beside:
             continue
@@ -185,7 +185,7 @@ def _broadcast_fits_ub(candidate: Candidate) -> str | None:
     return None
 
 
-Rule = Callable[[Candidate], str | None]
+Rule = Callable[[GroupCandidate], str | None]
 
 RULES: dict[str, Rule] = {
     "one-contraction": _one_contraction,
@@ -204,7 +204,7 @@ RULES: dict[str, Rule] = {
 # ---- sizes ----------------------------------------------------------------------------------------------------------
 
 
-def footprint(candidate: Candidate, whole: set[int] | None = None, *, fill_lanes: bool = True) -> int:
+def footprint(candidate: GroupCandidate, whole: set[int] | None = None, *, fill_lanes: bool = True) -> int:
     """Bytes of UB that f32 tiles of all values of the group need when the innermost parallel dims fill the vector unit,
     or, without `fill_lanes`, are 1.
 
@@ -215,12 +215,12 @@ def footprint(candidate: Candidate, whole: set[int] | None = None, *, fill_lanes
     whole = candidate.whole if whole is None else whole
     sizes = {c.id: c.extent if c.id in whole else 1 for c in classes.classes}
     for op in candidate.group if fill_lanes else ():
-        innermost = classes.of[op.key][op.result[-1]] if op.result else None
-        if innermost is not None and classes.classes[innermost].kind is Kind.PAR:
+        innermost = classes.class_of[op.key][op.result[-1]] if op.result else None
+        if innermost is not None and classes.classes[innermost].kind is DimKind.PAR:
             sizes[innermost] = min(classes.classes[innermost].extent, target.vector_bytes // 4)
     total = 0
     for op in candidate.group:
-        of = classes.of[op.key]
+        of = classes.class_of[op.key]
         total += _elements([sizes[of[d]] for d in op.result])
         for key, map_ in zip(op.operands, op.maps, strict=True):
             if key not in candidate.inside:

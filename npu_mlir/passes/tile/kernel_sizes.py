@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from npu_mlir.analysis.dims import DimClass, Kind
+from npu_mlir.analysis.dims import DimClass, DimKind
 from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.dialects import tile
 from npu_mlir.passes.tile.kernel import Kernel, exact_classes
@@ -42,7 +42,7 @@ class _Roles:
 def _roles(kernel: Kernel) -> _Roles:
     result = _Roles()
     for compute in kernel.contractions:
-        of, roles = kernel.classes.of[compute.key], contraction_roles(compute)
+        of, roles = kernel.classes.class_of[compute.key], contraction_roles(compute)
         assert roles is not None
         result = _Roles(
             result.batch | {of[d] for d in roles.batch},
@@ -105,7 +105,7 @@ def _list(kernel: Kernel, schedule: tile.ScheduleAttr, level: str) -> list[int]:
                 continue
             if c not in mine:
                 raise UserError(f"operation {op} has no class {c}, for which the schedule gives it a size", loc=kernel.op)
-            if sum(c in of for of in kernel.classes.of.values()) > 1:
+            if sum(c in of for of in kernel.classes.class_of.values()) > 1:
                 raise UserError(
                     f"class {c} is looped over for several operations at once: operation {op} can't have a size of its own",
                     loc=kernel.op,
@@ -120,7 +120,7 @@ def _classes_of(kernel: Kernel, op: int) -> Sequence[int]:
         raise UserError(
             f"the schedule has sizes for operation {op}, the kernel has {len(kernel.computes)}", loc=kernel.op
         )
-    return kernel.classes.of[list(kernel.computes)[op]]
+    return kernel.classes.class_of[list(kernel.computes)[op]]
 
 
 def _check_levels(kernel: Kernel, c: DimClass, roles: _Roles, sizes: dict[str, int]) -> None:
@@ -144,7 +144,7 @@ def _check_class(kernel: Kernel, c: DimClass, roles: _Roles, sizes: KernelSizes)
             wrong = f"'{level}' can't be more than 'l1', got {inner} and {size}"
         elif size % inner:
             wrong = f"'{level}' has to divide 'l1', got {inner} and {size}"
-    if wrong is None and c.kind is Kind.MIXED and not size == sizes.piece[c.id] == c.extent:
+    if wrong is None and c.kind is DimKind.MIXED and not size == sizes.piece[c.id] == c.extent:
         wrong = f"it is reduced and used again, so it has to be whole, {c.extent}"
     if wrong is None and c.id in roles.batch and size != 1:
         wrong = f"it is a batch of matrix products: its tile must be 1, got {size}"
@@ -157,7 +157,7 @@ def _check_class(kernel: Kernel, c: DimClass, roles: _Roles, sizes: KernelSizes)
 def _check_order(kernel: Kernel, order: Sequence[int], sizes: KernelSizes) -> None:
     classes = kernel.classes.classes
     cut = {c.id for c in classes if sizes.tile[c.id] < c.extent}
-    looped = {c.id for c in classes if c.kind is Kind.PAR} & cut
+    looped = {c.id for c in classes if c.kind is DimKind.PAR} & cut
     for c in order:
         if c >= len(classes):
             raise UserError(f"the order names class {c}, the kernel has {len(classes)}", loc=kernel.op)

@@ -18,11 +18,11 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from npu_mlir.analysis.affine_maps import Linear, dense_rows
-from npu_mlir.analysis.dims import Kind, LoopNestOp
+from npu_mlir.analysis.dims import DimKind, LoopNestOp
 from npu_mlir.analysis.structured.nest import is_shape_only
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, element_bytes, place, tile_bytes
-from npu_mlir.passes.tile.candidates import Candidate
+from npu_mlir.passes.tile.candidates import ScheduleCandidate
 from npu_mlir.passes.tile.kernel import Kernel
 from npu_mlir.targets.target import Target
 
@@ -31,7 +31,7 @@ TileShape = tuple[tuple[int, ...], Attribute]
 """Extents and element type."""
 
 
-def least_ub(kernel: Kernel, candidate: Candidate, target: Target) -> int:
+def least_ub(kernel: Kernel, candidate: ScheduleCandidate, target: Target) -> int:
     """Bytes of UB that a kernel needs at least under a candidate's schedule; 0 if nothing is known."""
     slots = candidate.schedule.slots_of(Space.UB)
     if candidate.schedule.bypass_ub or slots < 2:
@@ -52,19 +52,19 @@ class _Load:
 class _Estimate:
     """The buffers of a kernel that is tiled in a certain way."""
 
-    def __init__(self, kernel: Kernel, candidate: Candidate, slots: int, target: Target):
+    def __init__(self, kernel: Kernel, candidate: ScheduleCandidate, slots: int, target: Target):
         self.target = target
         sizes = candidate.sizes
         self.kernel = kernel
         self.slots = slots
         classes = kernel.classes.classes
-        whole = [c.extent if c.kind is Kind.RED else sizes.piece[c.id] for c in classes]
+        whole = [c.extent if c.kind is DimKind.RED else sizes.piece[c.id] for c in classes]
         self.size = [min(sizes.piece[c.id], sizes.chunk[c.id], size) for c, size in zip(classes, whole, strict=True)]
         """What an operation goes over at once; a reduction never beyond its end."""
         outer = {c for c in candidate.schedule.order if sizes.tile[c] < classes[c].extent}
         self.looped = outer | {c.id for c in classes if sizes.piece[c.id] < sizes.tile[c.id]}
         """The classes with a loop around everything that depends on them."""
-        self.chunked = {c.id for c in classes if c.kind is Kind.RED and sizes.tile[c.id] < c.extent}
+        self.chunked = {c.id for c in classes if c.kind is DimKind.RED and sizes.tile[c.id] < c.extent}
         self.needed = list(self._needed())
 
     def _needed(self) -> Iterator[LoopNestOp]:
@@ -111,13 +111,13 @@ class _Estimate:
         return tile_bytes(place(extents, element, Space.UB), 0, self.target.cube)
 
     def _classes_of(self, compute: LoopNestOp, dims: tuple[int, ...] | list[int]) -> frozenset[int]:
-        of = self.kernel.classes.of[compute.key]
+        of = self.kernel.classes.class_of[compute.key]
         return frozenset(of[d] for d in dims)
 
     def _loads(self, compute: LoopNestOp) -> Iterator[_Load]:
         """The tiles of operands from GM, told apart as the tiler does."""
         generic = cast("linalg.GenericOp", compute.key)
-        of = self.kernel.classes.of[compute.key]
+        of = self.kernel.classes.class_of[compute.key]
         for i, (value, map_) in enumerate(zip(generic.inputs, compute.maps, strict=False)):
             if not isinstance(value.owner, tile.LoadOp) or is_shape_only(generic, i):
                 continue
@@ -132,7 +132,7 @@ class _Estimate:
     def _piece(self, compute: LoopNestOp) -> Iterator[_Load]:
         """The piece of the accumulators, which the fixpipe may have cast on its way."""
         generic = cast("linalg.GenericOp", compute.key)
-        shape = tuple(self.size[self.kernel.classes.of[compute.key][d]] for d in compute.result)
+        shape = tuple(self.size[self.kernel.classes.class_of[compute.key][d]] for d in compute.result)
         types = [cast("Tensor", generic.results[0].type).element_type, *_narrowed(generic.results[0])]
         element = min(types, key=element_bytes)
         yield _Load(compute.key, (shape, element), self._classes_of(compute, compute.result))
@@ -141,7 +141,7 @@ class _Estimate:
         """The tiles that are stored within the loops."""
         for store in self.kernel.stores:
             compute = self.kernel.computes[cast("linalg.GenericOp", store.value.owner)]
-            classes = [self.kernel.classes.of[compute.key][d] for d in compute.result]
+            classes = [self.kernel.classes.class_of[compute.key][d] for d in compute.result]
             if self.looped & set(classes) and not compute.contraction:
                 yield tuple(self.size[c] for c in classes), cast("Tensor", store.value.type).element_type
 

@@ -22,7 +22,7 @@ from npu_mlir.targets.module_target import target_of
 
 
 @dataclass(frozen=True)
-class Buffer:
+class DrawnBuffer:
     """A buffer of a kernel."""
 
     space: str
@@ -47,7 +47,7 @@ class Life:
 class MemoryMap:
     """All buffers of a kernel, and the lives of their slots in order of their start."""
 
-    buffers: list[Buffer]
+    buffers: list[DrawnBuffer]
     lives: list[Life]
 
 
@@ -128,11 +128,11 @@ def _access(
     slot.reader = "" if touch.writes else pipe
 
 
-def _buffer(op: BufferOp) -> Buffer:
+def _buffer(op: BufferOp) -> DrawnBuffer:
     type_ = op.result.type
     assert isinstance(type_, AddrType)
     name = op.result.name_hint or ""
-    return Buffer(
+    return DrawnBuffer(
         str(type_.space.data), op.address.value.data, op.bytes.value.data, op.slots.value.data, name
     )
 
@@ -160,6 +160,6 @@ def _buffer_of(value: SSAValue) -> BufferOp:
     return owner
 
 
-def peak(buffers: Sequence[Buffer], space: str) -> int:
+def peak(buffers: Sequence[DrawnBuffer], space: str) -> int:
     """The first byte of a memory behind all of its buffers."""
     return max((b.address + b.bytes * b.slots for b in buffers if b.space == space), default=0)

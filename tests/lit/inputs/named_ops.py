@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from npu_mlir.dialects.linalg.layouts import ELEMENTWISE, UNARY, Layout, layouts
+from npu_mlir.dialects.linalg.layouts import ELEMENTWISE, UNARY, OperandLayout, layouts
 
 SIZES = {"b": 2, "n": 2, "m": 3, "k": 4, "f": 3, "c": 2, "g": 2, "M": 2, "N": 3, "K": 2}
 WINDOW, RESULT, STRIDE, DILATION = 2, 3, 2, 2
@@ -56,12 +56,12 @@ def function(name: str, type_: str) -> str:
     return _text(name, types, attributes)
 
 
-def _is_plain(layout: Layout) -> bool:
+def _is_plain(layout: OperandLayout) -> bool:
     """Whether a convolution has no other dims, and then no strides."""
     return all(len(term) == 2 for term in layout.operands[0])
 
 
-def _shape(layout: Layout, operand: int) -> str:
+def _shape(layout: OperandLayout, operand: int) -> str:
     stride, dilation = (1, 1) if _is_plain(layout) else (STRIDE, DILATION)
     sizes: list[int] = []
     for term in layout.operands[operand]:

@@ -40,7 +40,7 @@ INDEX = IndexType()
 
 
 @dataclass(frozen=True)
-class Buffer:
+class PlacedBuffer:
     """An on-chip tile: the address of its first element and where its elements lie."""
 
     address: SSAValue
@@ -100,7 +100,7 @@ class KernelContext:
         self.entry = kernel.body.block
         self.source: Operation = kernel
         self._point = InsertPoint.at_start(self.entry)
-        self._buffers: dict[SSAValue, Buffer] = {}
+        self._buffers: dict[SSAValue, PlacedBuffer] = {}
         self._constants = _leading_constants(self.entry)
         self._products: dict[tuple[Block, SSAValue, int], SSAValue] = {}
 
@@ -154,7 +154,7 @@ class KernelContext:
             tile.SpaceAttr(space), op.address.value.data, op.slot_bytes(cube), op.num_slots
         )
         new.result.name_hint = op.buffer.name_hint
-        self._buffers[op.buffer] = Buffer(self.emit(new).result, type_, space, op.row_dims, op.strides(cube))
+        self._buffers[op.buffer] = PlacedBuffer(self.emit(new).result, type_, space, op.row_dims, op.strides(cube))
 
     def add_slot(self, op: tile.SlotOp) -> None:
         """Lower the choice of a copy; a buffer of one copy is its only slot."""
@@ -164,9 +164,9 @@ class KernelContext:
         if isinstance(owner, npu_isa.BufferOp) and owner.slots.value.data > 1:
             address = self.emit(npu_isa.SlotOp(whole.address, op.index)).result
             address.name_hint = op.result.name_hint
-        self._buffers[op.result] = Buffer(address, whole.type, whole.space, whole.rows, whole.strides)
+        self._buffers[op.result] = PlacedBuffer(address, whole.type, whole.space, whole.rows, whole.strides)
 
-    def buffer(self, value: SSAValue) -> Buffer:
+    def buffer(self, value: SSAValue) -> PlacedBuffer:
         """The buffer behind a memref."""
         found = self._buffers.get(value)
         if found is None:

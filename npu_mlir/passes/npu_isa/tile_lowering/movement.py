@@ -29,7 +29,7 @@ from npu_mlir.dialects.npu_isa.base import BLOCK
 from npu_mlir.dialects.tile import Space
 from npu_mlir.ir.loop_bounds import constant_index
 from npu_mlir.passes.npu_isa.tile_lowering.context import (
-    Buffer,
+    PlacedBuffer,
     KernelContext,
     Offset,
     split_dims,
@@ -67,14 +67,14 @@ def lower_store(ctx: KernelContext, op: tile.StoreOp) -> None:
     ctx.emit(instruction(address, op.dest, indices, map_, nest.extents, nest.strides[0]))
 
 
-def _lower_gm_load(ctx: KernelContext, op: tile.LoadOp, dest: Buffer) -> None:
+def _lower_gm_load(ctx: KernelContext, op: tile.LoadOp, dest: PlacedBuffer) -> None:
     address, indices, map_, nest = _gm_side(ctx, op.map.data, op.indices, dest)
     instruction = npu_isa.LoadL1Op if dest.space is Space.L1 else npu_isa.LoadUbOp
     ctx.emit(instruction(op.source, indices, address, map_, nest.extents, nest.strides[0], op.pad))
 
 
 def _gm_side(
-    ctx: KernelContext, map_: AffineMap, indices: Sequence[SSAValue], tile_: Buffer
+    ctx: KernelContext, map_: AffineMap, indices: Sequence[SSAValue], tile_: PlacedBuffer
 ) -> tuple[SSAValue, list[SSAValue], AffineMapAttr, StridedLoops]:
     """The on-chip address, the indices and map into GM, and the iteration space with its on-chip strides.
 
@@ -109,7 +109,7 @@ def _gm_side(
 
 
 def _walk_source(
-    ctx: KernelContext, op: tile.LoadOp, source: Buffer, rank: int
+    ctx: KernelContext, op: tile.LoadOp, source: PlacedBuffer, rank: int
 ) -> tuple[SSAValue, tuple[int, ...]]:
     """The address of the source's first element and its element stride along each dim of the tile."""
     offset = Offset()
@@ -121,7 +121,7 @@ def _walk_source(
     return ctx.address(source.address, offset), element_strides(coefficients, source.strides, rank)
 
 
-def _emit_l0_load(ctx: KernelContext, address: SSAValue, strides: tuple[int, ...], dest: Buffer) -> None:
+def _emit_l0_load(ctx: KernelContext, address: SSAValue, strides: tuple[int, ...], dest: PlacedBuffer) -> None:
     rows = _collapse_in_order(StridedLoops(dest.shape[: dest.rows], (strides[: dest.rows],)))
     columns = _collapse_in_order(StridedLoops(dest.shape[dest.rows :], (strides[dest.rows :],)))
     instruction = npu_isa.LoadL0AOp if dest.space is Space.L0A else npu_isa.LoadL0BOp
@@ -150,7 +150,7 @@ def _collapse_in_order(nest: StridedLoops) -> StridedLoops:
 
 
 def _emit_fixpipe_ub(
-    ctx: KernelContext, op: tile.LoadOp, block: tuple[SSAValue, tuple[int, ...], Buffer], dest: Buffer
+    ctx: KernelContext, op: tile.LoadOp, block: tuple[SSAValue, tuple[int, ...], PlacedBuffer], dest: PlacedBuffer
 ) -> None:
     address, strides, source = block
     if ctx.target.split_cores:

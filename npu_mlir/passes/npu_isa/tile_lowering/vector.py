@@ -39,7 +39,7 @@ from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa.base import BLOCK
 from npu_mlir.dialects.tile import Space
-from npu_mlir.passes.npu_isa.tile_lowering.context import Buffer, KernelContext, Offset
+from npu_mlir.passes.npu_isa.tile_lowering.context import PlacedBuffer, KernelContext, Offset
 
 
 def lower_generic(ctx: KernelContext, op: GenericOp) -> None:
@@ -66,7 +66,7 @@ def lower_generic(ctx: KernelContext, op: GenericOp) -> None:
 
 
 def _over_padding(
-    ctx: KernelContext, nest: StridedLoops, maps: Sequence[Sequence[Linear]], buffers: Sequence[Buffer]
+    ctx: KernelContext, nest: StridedLoops, maps: Sequence[Sequence[Linear]], buffers: Sequence[PlacedBuffer]
 ) -> StridedLoops:
     """The nest with the padding at the end of the rows, where that saves steps and all operands have it.
 
@@ -81,7 +81,7 @@ def _over_padding(
     return widen(nest, dim, extent, lanes) if extent > nest.extents[dim] else nest
 
 
-def _room(map_: Sequence[Linear], buffer: Buffer, dim: int) -> int | None:
+def _room(map_: Sequence[Linear], buffer: PlacedBuffer, dim: int) -> int | None:
     """How far a dim can go over an operand until it meets the next row; None for an operand that doesn't move."""
     uses = [expr for expr in map_ if expr.coefficients[dim]]
     if not uses:
@@ -92,7 +92,7 @@ def _room(map_: Sequence[Linear], buffer: Buffer, dim: int) -> int | None:
 
 
 def _lanes(
-    ctx: KernelContext, instruction: type[npu_isa.VectorInstruction], buffers: Sequence[Buffer]
+    ctx: KernelContext, instruction: type[npu_isa.VectorInstruction], buffers: Sequence[PlacedBuffer]
 ) -> Lanes:
     """What a step of the vector unit does with these operands."""
     costs = ctx.target.vector
@@ -114,7 +114,7 @@ def lower_fill(ctx: KernelContext, op: FillOp) -> None:
     emit_vector(ctx, npu_isa.VDupOp, "dup", nest, [dest.address], [dest], owner.value, 0)
 
 
-def _with_padding(buffer: Buffer) -> tuple[int, ...]:
+def _with_padding(buffer: PlacedBuffer) -> tuple[int, ...]:
     """The extents of a buffer with the padding at the end of its rows, so that it is one run."""
     if len(buffer.shape) < 2:
         return buffer.shape
@@ -149,7 +149,7 @@ def _check_result(op: GenericOp, out_map: Sequence[Linear], form: VectorForm) ->
             raise UserError(f"the result has no coordinate for dimension {dim}", loc=op)
 
 
-def _vector_buffer(ctx: KernelContext, value: SSAValue) -> Buffer:
+def _vector_buffer(ctx: KernelContext, value: SSAValue) -> PlacedBuffer:
     buffer = ctx.buffer(value)
     if buffer.space is not Space.UB:
         raise UserError(f"the vector unit works on UB, not on {buffer.space}", loc=ctx.source)
@@ -161,7 +161,7 @@ def _emit_form(
     form: VectorForm,
     nest: StridedLoops,
     addresses: Sequence[SSAValue],
-    buffers: Sequence[Buffer],
+    buffers: Sequence[PlacedBuffer],
 ) -> None:
     constants = [(i, s) for i, s in enumerate(form.sources) if not isinstance(s, int)]
     if len(constants) == 2 and form.kind == "select":
@@ -180,7 +180,7 @@ def _emit_constant_select(
     sources: Sequence[VectorOperand],
     nest: StridedLoops,
     addresses: Sequence[SSAValue],
-    buffers: Sequence[Buffer],
+    buffers: Sequence[PlacedBuffer],
 ) -> None:
     """`mask ? 1.0 : 2.0`: fill with the second constant, then select between the first and that."""
     (dest, mask), (to, mask_buffer) = addresses, buffers
@@ -201,7 +201,7 @@ def emit_vector(
     kind: str,
     nest: StridedLoops,
     addresses: Sequence[SSAValue],
-    buffers: Sequence[Buffer],
+    buffers: Sequence[PlacedBuffer],
     imm: Attribute | None = None,
     imm_position: int | None = None,
     *,

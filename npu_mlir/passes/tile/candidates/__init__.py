@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from npu_mlir.passes.tile.candidates.candidate import Candidate
+from npu_mlir.passes.tile.candidates.candidate import ScheduleCandidate
 from npu_mlir.passes.tile.candidates.contraction import contraction_candidates
 from npu_mlir.passes.tile.candidates.vector import vector_candidates
 from npu_mlir.passes.tile.kernel import Kernel
 from npu_mlir.targets.target import Target
 
 
-def candidates(kernel: Kernel, target: Target) -> Iterator[Candidate]:
+def candidates(kernel: Kernel, target: Target) -> Iterator[ScheduleCandidate]:
     """The candidates for a kernel, without those that equal the one before; none if no tile of its product fits."""
     contractions = kernel.contractions
     found = (
@@ -27,4 +27,4 @@ def candidates(kernel: Kernel, target: Target) -> Iterator[Candidate]:
     return (next(equal) for _, equal in groupby(found, key=lambda candidate: candidate.schedule))
 
 
-__all__ = ["Candidate", "candidates"]
+__all__ = ["ScheduleCandidate", "candidates"]

@@ -9,7 +9,7 @@ from npu_mlir.passes.tile.kernel_sizes import KernelSizes
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ScheduleCandidate:
     """A schedule, the sizes that it gives, and the cycles that a formula expects (None where there is none)."""
 
     schedule: tile.ScheduleAttr

@@ -11,14 +11,14 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, SSAValue
 
-from npu_mlir.analysis.dims import Kind, LoopNestOp
+from npu_mlir.analysis.dims import DimKind, LoopNestOp
 from npu_mlir.analysis.structured.bodies import body_ops
 from npu_mlir.analysis.structured.nest import factor_type
 from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.analysis.tiling import ACCUMULATOR, Dim, Product, Tiling, fill_divisors, tilings
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import cube_type, element_bits, element_bytes
-from npu_mlir.passes.tile.candidates.candidate import Candidate
+from npu_mlir.passes.tile.candidates.candidate import ScheduleCandidate
 from npu_mlir.passes.tile.fold_fixpipe import fixpipe_does
 from npu_mlir.passes.tile.kernel import Kernel, exact_classes
 from npu_mlir.passes.tile.kernel_sizes import KernelSizes, levels_of
@@ -39,7 +39,7 @@ class _Piece:
     slots: int
 
 
-def contraction_candidates(kernel: Kernel, compute: LoopNestOp, target: Target) -> Iterator[Candidate]:
+def contraction_candidates(kernel: Kernel, compute: LoopNestOp, target: Target) -> Iterator[ScheduleCandidate]:
     """The best tilings by the formula, each with smaller and smaller pieces through UB."""
     product = _product(kernel, compute, target)
     for tiling in tilings(product, target)[:TRIED_TILINGS]:
@@ -60,11 +60,11 @@ def _pieces(product: Product, tiling: Tiling, target: Target) -> Iterator[_Piece
     yield _Piece(1, 1)
 
 
-def _candidate(kernel: Kernel, product: Product, tiling: Tiling, piece: _Piece, target: Target) -> Candidate:
+def _candidate(kernel: Kernel, product: Product, tiling: Tiling, piece: _Piece, target: Target) -> ScheduleCandidate:
     classes = kernel.classes.classes
     tile_ = list(tiling.tile)
     dims = (*product.m, *product.n)
-    whole = {c.id for c in classes if c.kind is Kind.MIXED}
+    whole = {c.id for c in classes if c.kind is DimKind.MIXED}
     _round_for_pieces(product, tile_, dims, piece, target, whole)
     pieces = list(tile_)
     room = piece.elements // math.prod(tile_[d] for d in dims if d in whole)
@@ -77,7 +77,7 @@ def _candidate(kernel: Kernel, product: Product, tiling: Tiling, piece: _Piece, 
     schedule = tile.ScheduleAttr.of(
         slots, levels_of(kernel, sizes), order=tiling.order, bypass_ub=target.split_cores
     )
-    return Candidate(schedule, sizes, tiling.cycles)
+    return ScheduleCandidate(schedule, sizes, tiling.cycles)
 
 
 def _round_for_pieces(
@@ -99,11 +99,11 @@ def _product(kernel: Kernel, compute: LoopNestOp, target: Target) -> Product:
     """The contraction as data, its dims numbered by class."""
     roles = contraction_roles(compute)
     assert roles is not None
-    of, classes = kernel.classes.of[compute.key], kernel.classes.classes
+    of, classes = kernel.classes.class_of[compute.key], kernel.classes.classes
     count = len(compute.extents)
     assert set(of) == set(range(count)), "the classes of the contraction are numbered first"
     exact = exact_classes(kernel, compute)
-    dims = tuple(Dim(classes[c].extent, classes[c].kind is Kind.MIXED, c in exact) for c in range(count))
+    dims = tuple(Dim(classes[c].extent, classes[c].kind is DimKind.MIXED, c in exact) for c in range(count))
     position = {c: d for d, c in enumerate(of)}
     maps = [
         tuple(e._replace(coefficients=tuple(e.coefficients[position[c]] for c in range(count))) for e in map_)
@@ -120,13 +120,13 @@ def _product(kernel: Kernel, compute: LoopNestOp, target: Target) -> Product:
 def _vector_bytes(kernel: Kernel, contraction: LoopNestOp) -> int:
     """Bytes that the vector unit works through per element of the result, one operation after the other, without what
     the fixpipe does on the way."""
-    free = {kernel.classes.of[contraction.key][d] for d in contraction.result}
+    free = {kernel.classes.class_of[contraction.key][d] for d in contraction.result}
     total = 0
     for op, compute in kernel.computes.items():
         if compute.contraction:
             continue
         generic = cast("linalg.GenericOp", op)
-        of = kernel.classes.of[op]
+        of = kernel.classes.class_of[op]
         spans = [{of[d] for e in map_ for d in e.dims()} for map_ in compute.maps]
         whole: set[SSAValue] = {a for a, s in zip(generic.body.block.args, spans, strict=False) if s >= free}
         passing: set[SSAValue] = {
@@ -146,12 +146,12 @@ def _vector_bytes(kernel: Kernel, contraction: LoopNestOp) -> int:
 
 def _traffic(kernel: Kernel, contraction: LoopNestOp) -> tuple[int, int]:
     """Bytes per element of the result that the rest of the kernel loads beside it, and that it stores."""
-    free = {kernel.classes.of[contraction.key][d] for d in contraction.result}
+    free = {kernel.classes.class_of[contraction.key][d] for d in contraction.result}
     loaded = stored = 0
     for op, compute in kernel.computes.items():
         generic = cast("linalg.GenericOp", op)
         for value, map_ in zip(generic.inputs, compute.maps, strict=False):
-            dims = {kernel.classes.of[op][d] for e in map_ for d in e.dims()}
+            dims = {kernel.classes.class_of[op][d] for e in map_ for d in e.dims()}
             if compute is not contraction and isinstance(value.owner, tile.LoadOp) and dims >= free:
                 loaded += element_bytes(cast("Tensor", value.type).element_type)
     for store in kernel.stores:

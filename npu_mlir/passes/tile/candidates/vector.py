@@ -8,10 +8,10 @@ from typing import cast
 
 from xdsl.dialects.linalg import ops as linalg
 
-from npu_mlir.analysis.dims import Kind, LoopNestOp
+from npu_mlir.analysis.dims import DimKind, LoopNestOp
 from npu_mlir.analysis.vector_tiling import VectorLoops, shrink
 from npu_mlir.dialects import tile
-from npu_mlir.passes.tile.candidates.candidate import Candidate
+from npu_mlir.passes.tile.candidates.candidate import ScheduleCandidate
 from npu_mlir.passes.tile.kernel import Kernel
 from npu_mlir.passes.tile.kernel_sizes import KernelSizes
 from npu_mlir.targets.target import Target
@@ -23,7 +23,7 @@ MIN_ELEMENTS = 2048
 """Elements below which a tile is not cut for the sake of overlap."""
 
 
-def vector_candidates(kernel: Kernel, target: Target) -> Iterator[Candidate]:
+def vector_candidates(kernel: Kernel, target: Target) -> Iterator[ScheduleCandidate]:
     """Schedules with smaller and smaller tiles, the smallest at last in one slot."""
     extents = {c.id: c.extent for c in kernel.classes.classes}
     nests = [_nest(kernel, compute) for compute in kernel.computes.values()]
@@ -36,21 +36,21 @@ def vector_candidates(kernel: Kernel, target: Target) -> Iterator[Candidate]:
         looped = [c for c in order if sizes[c] < extents[c]]
         for slots in (2,) if budget > 1 else (2, 1):
             schedule = tile.ScheduleAttr.of({"ub": slots}, {"ub": tiles}, order=looped)
-            yield Candidate(schedule, KernelSizes(tiles, tiles, tiles))
+            yield ScheduleCandidate(schedule, KernelSizes(tiles, tiles, tiles))
         if budget == 1:
             return
         budget = budget * 2 // 3
 
 
 def _nest(kernel: Kernel, compute: LoopNestOp) -> VectorLoops:
-    of = kernel.classes.of[compute.key]
+    of = kernel.classes.class_of[compute.key]
     kinds = [kernel.classes.classes[c].kind for c in of]
     row = of[compute.result[-1]] if compute.result else None
     return VectorLoops(
         of,
-        tuple(c for c, kind in zip(of, kinds, strict=True) if kind is Kind.PAR),
-        tuple(c for c, kind in zip(of, kinds, strict=True) if kind is Kind.RED),
-        row if row is not None and kernel.classes.classes[row].kind is Kind.PAR else None,
+        tuple(c for c, kind in zip(of, kinds, strict=True) if kind is DimKind.PAR),
+        tuple(c for c, kind in zip(of, kinds, strict=True) if kind is DimKind.RED),
+        row if row is not None and kernel.classes.classes[row].kind is DimKind.PAR else None,
     )
 
 
@@ -60,8 +60,8 @@ def _loop_order(kernel: Kernel) -> list[int]:
     order: dict[int, None] = {}
     for store in kernel.stores:
         compute = kernel.computes[cast("linalg.GenericOp", store.value.owner)]
-        order |= dict.fromkeys(kernel.classes.of[compute.key][d] for d in compute.result)
+        order |= dict.fromkeys(kernel.classes.class_of[compute.key][d] for d in compute.result)
     order |= dict.fromkeys(c.id for c in kernel.classes.classes)
-    shared = {c: sum(c in of for of in kernel.classes.of.values()) for c in order}
-    parallel = [c for c in order if kernel.classes.classes[c].kind is Kind.PAR]
+    shared = {c: sum(c in of for of in kernel.classes.class_of.values()) for c in order}
+    parallel = [c for c in order if kernel.classes.classes[c].kind is DimKind.PAR]
     return sorted(parallel, key=lambda c: -shared[c])

@@ -40,7 +40,7 @@ class ContractionTiler(OperandTiler):
         """The roles of the contraction, by class."""
         roles = contraction_roles(compute)
         assert roles is not None
-        of = self.classes.of[compute.key]
+        of = self.classes.class_of[compute.key]
         return replace(
             roles, **{f: tuple(of[d] for d in getattr(roles, f)) for f in ("batch", "m", "n", "k")}
         )
@@ -70,7 +70,7 @@ class ContractionTiler(OperandTiler):
 
     def _start_from_row(self, broadcast: LoopNestOp, roles: Contraction, acc: SSAValue) -> SSAValue:
         """The accumulators, each row of them a copy of the row that `broadcast` reads."""
-        of = self.classes.of[broadcast.key]
+        of = self.classes.class_of[broadcast.key]
         exprs = broadcast.maps[0]
         row = self.operand(broadcast, 0, Space.L1)[0]
         loops = [*roles.m, *roles.n]
@@ -175,7 +175,7 @@ class ContractionTiler(OperandTiler):
     ) -> SSAValue:
         """The matrix with these dims, brought from a panel in L1 to L0."""
         source, map_ = panel
-        of = self.classes.of[compute.key]
+        of = self.classes.class_of[compute.key]
         exprs = linear_map(map_)
         assert exprs is not None
         # Both operands depend on all of K.
@@ -194,7 +194,7 @@ class ContractionTiler(OperandTiler):
     def piece(self, compute: LoopNestOp) -> SSAValue:
         """The current piece of a contraction's result in UB, its dims in the order of the result."""
         roles = self.roles(compute)
-        of = self.classes.of[compute.key]
+        of = self.classes.class_of[compute.key]
         acc = self.accumulator_of(compute)
         dims = [of[d] for d in compute.result]
         inside = {c: self.start(c)[len(self.outer[c].terms) :] for c in (*roles.m, *roles.n)}

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, affine_expression, dense_rows, linear_map
-from npu_mlir.analysis.dims import LoopNestOp, Kind
+from npu_mlir.analysis.dims import LoopNestOp, DimKind
 from npu_mlir.analysis.structured.nest import is_shape_only
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place
@@ -33,7 +33,7 @@ class OperandTiler(LoopNest, ABC):
         self.sizes = sizes
         args = kernel.op.body.block.args
         start = {
-            c.id: Position((), sizes.tile[c.id] if c.kind is not Kind.RED else c.extent)
+            c.id: Position((), sizes.tile[c.id] if c.kind is not DimKind.RED else c.extent)
             for c in self.classes.classes
         }
         super().__init__([a.type for a in args], start)
@@ -51,7 +51,7 @@ class OperandTiler(LoopNest, ABC):
         map_ = generic.indexing_maps.data[index].data
         if isinstance(value.owner, linalg.GenericOp):
             return self.value(self.kernel.computes[value.owner]), map_
-        of = self.classes.of[compute.key]
+        of = self.classes.class_of[compute.key]
         exprs = linear_map(map_)
         assert exprs is not None
         if index < len(generic.inputs) and is_shape_only(generic, index):

@@ -48,7 +48,7 @@ class Tiler(ContractionTiler):
             pieces: list[int] = []
             if contraction is not None:
                 self.accumulator(contraction)
-                dims = [self.classes.of[contraction.key][d] for d in contraction.result]
+                dims = [self.classes.class_of[contraction.key][d] for d in contraction.result]
                 pieces = [c for c in dims if self.sizes.piece[c] < self.sizes.tile[c] and not self.bypass_ub]
             with self.loops(pieces, lambda c: (self.sizes.tile[c], self.sizes.piece[c])):
                 for store in self.kernel.stores:
@@ -59,7 +59,7 @@ class Tiler(ContractionTiler):
     def _store(self, store: tile.StoreOp) -> None:
         generic = cast("Operation", store.value.owner)
         compute = self.kernel.computes[generic]
-        dims = [self.classes.of[generic][d] for d in compute.result]
+        dims = [self.classes.class_of[generic][d] for d in compute.result]
         with self.hoisted(set(dims)):
             value, order = self._stored(compute)
             exprs = [self.start(c) for c in dims]
@@ -80,7 +80,7 @@ class Tiler(ContractionTiler):
             return self.value(compute), list(range(len(compute.result)))
         contraction = self._contraction_of(compute)
         roles = self.roles(contraction)
-        dims = [self.classes.of[compute.key][d] for d in compute.result]
+        dims = [self.classes.class_of[compute.key][d] for d in compute.result]
         return self.accumulator_of(contraction), [dims.index(c) for c in (*roles.m, *roles.n)]
 
     def _contraction_of(self, compute: LoopNestOp) -> LoopNestOp:
@@ -99,7 +99,7 @@ class Tiler(ContractionTiler):
 
     def value(self, compute: LoopNestOp) -> SSAValue:
         """The tile of an operation's result in UB."""
-        classes = {self.classes.of[compute.key][d] for d in compute.result}
+        classes = {self.classes.class_of[compute.key][d] for d in compute.result}
         make = (
             self.piece if compute.contraction else self._reduce if any(compute.reduction) else self._generic
         )
@@ -108,7 +108,7 @@ class Tiler(ContractionTiler):
 
     def _tile_type(self, compute: LoopNestOp, space: Space = Space.UB) -> Tensor:
         generic = cast("linalg.GenericOp", compute.key)
-        shape = [self.size(self.classes.of[compute.key][d]) for d in compute.result]
+        shape = [self.size(self.classes.class_of[compute.key][d]) for d in compute.result]
         return place(shape, cast("Tensor", generic.results[0].type).element_type, space)
 
     def _generic(self, compute: LoopNestOp, init: SSAValue | None = None) -> SSAValue:
@@ -147,7 +147,7 @@ class Tiler(ContractionTiler):
 
     def _reduce(self, compute: LoopNestOp) -> SSAValue:
         """A vector reduction: chunk after chunk accumulated, the last one by itself when it is shorter."""
-        of = self.classes.of[compute.key]
+        of = self.classes.class_of[compute.key]
         chunked = [
             of[d] for d, red in enumerate(compute.reduction) if red and self.sizes.tile[of[d]] < self.size(of[d])
         ]

@@ -396,7 +396,7 @@ def test_a_refusal_in_a_function_names_the_node_of_the_model():
 @pytest.mark.parametrize(
     ("proto", "weights", "message"),
     [
-        (node("Pad", "x p", "y", mode="reflect"), {"p": np.zeros(8, int)}, "attribute mode = reflect"),
+        (node("Pad", "x p", "y", mode="mirror"), {"p": np.zeros(8, int)}, "attribute mode = mirror"),
         (node("MaxPool", "x", "y z", kernel_shape=[2, 2]), {}, "output 1 ('z')"),
         (node("MaxPool", "x", "y", kernel_shape=[2, 2], storage_order=1), {}, "attribute storage_order = 1"),
         (node("Relu", "x", "y", surprise=1), {}, "attribute surprise"),

@@ -2,6 +2,7 @@
 
 from npu_mlir.frontends.onnx.converters import (
     contraction,
+    einsum,
     elementwise,
     indexing,
     movement,
@@ -9,6 +10,7 @@ from npu_mlir.frontends.onnx.converters import (
     recurrent,
     resize,
     structure,
+    transposed,
     window,
 )
 from npu_mlir.frontends.onnx.node import CONVERTERS
@@ -16,6 +18,7 @@ from npu_mlir.frontends.onnx.node import CONVERTERS
 __all__ = [
     "CONVERTERS",
     "contraction",
+    "einsum",
     "elementwise",
     "indexing",
     "movement",
@@ -23,5 +26,6 @@ __all__ = [
     "recurrent",
     "resize",
     "structure",
+    "transposed",
     "window",
 ]

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import AnyFloat
+from xdsl.dialects.builtin import AnyFloat, f32
 from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import graph
@@ -161,3 +161,17 @@ def identity(node: Node) -> list[Any]:
         if node.has(2) and bool(node.constant(2, "training mode").reshape(-1)[0]):
             raise Unsupported("training mode is not supported")
     return [node.raw(0)]
+
+
+@converts("Celu")
+def celu(node: Node) -> SSAValue:
+    """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`; narrow floats are computed in f32 and rounded once."""
+    value = node.value(0)
+    element, alpha = element_of(value), node.real("alpha", 1.0)
+    narrow = isinstance(element, AnyFloat) and element.bitwidth < 32
+    x = node.add(graph.CastOp(value, f32)) if narrow else value
+    power = node.add(graph.ExpOp(node.add(graph.DivOp(x, node.scalar(alpha, x)))))
+    below = node.add(graph.MulOp(node.add(graph.SubOp(power, node.scalar(1, x))), node.scalar(alpha, x)))
+    negative = node.add(graph.LessOp(x, node.scalar(0, x)))
+    result = node.add(graph.WhereOp(negative, below, x))
+    return node.add(graph.CastOp(result, element)) if narrow else result

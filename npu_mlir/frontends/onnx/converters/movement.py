@@ -105,8 +105,8 @@ def _slice_lists(node: Node) -> tuple[Sequence[int], Sequence[int], Sequence[int
 
 @converts("Pad")
 def pad(node: Node) -> SSAValue:
-    """Constant padding, in elements at both ends of each dim; negative padding crops."""
-    node.require("mode", "constant")
+    """Padding in elements at both ends of each dim, by a constant or by elements of the operand; negative crops."""
+    mode = node.text("mode", "constant")
     value = node.value(0)
     rank = len(shape_of(value))
     if node.opset < 11:
@@ -123,10 +123,20 @@ def pad(node: Node) -> SSAValue:
         range(count) if axes is None else axes, pads[:count], pads[count:], strict=True
     ):
         low[normalise(axis, rank)], high[normalise(axis, rank)] = before, after
-    return _pad_or_crop(node, value, low, high, constant)
+    if mode == "constant":
+        return pad_or_crop(node, value, low, high, constant)
+    if mode not in ("reflect", "edge", "wrap"):
+        raise Unsupported(f"attribute mode = {mode}")
+    value = pad_or_crop(node, value, [min(0, n) for n in low], [min(0, n) for n in high], 0)
+    for axis in range(rank):
+        widths = (max(0, low[axis]), max(0, high[axis]))
+        if any(widths):
+            picked = np.pad(np.arange(shape_of(value)[axis]), widths, mode=mode)
+            value = take(node, value, picked, axis)
+    return value
 
 
-def _pad_or_crop(node: Node, value: SSAValue, low: list[int], high: list[int], constant: float) -> SSAValue:
+def pad_or_crop(node: Node, value: SSAValue, low: list[int], high: list[int], constant: float) -> SSAValue:
     """Negative padding removes elements."""
     ranges = {
         axis: (max(0, -before), extent - max(0, -before) - max(0, -after), 1)

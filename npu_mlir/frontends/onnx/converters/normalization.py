@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import graph
 from npu_mlir.dialects.graph import ReduceKind, shape_of
+from npu_mlir.frontends.onnx.converters.selection import reshaped
 from npu_mlir.frontends.onnx.node import Node, Unsupported, converts, normalise
 
 REDUCTIONS = {
@@ -83,3 +84,48 @@ def batch_normalization(node: Node) -> SSAValue:
     node.require("training_mode", 0)
     node.real("momentum", 0.9)
     return node.add(graph.BatchNormOp(*node.values(), epsilon=node.real("epsilon", 1e-5)))
+
+
+@converts("InstanceNormalization")
+def instance_normalization(node: Node) -> SSAValue:
+    """Each channel of each image by its own mean and variance, with a scale and a bias per channel."""
+    value, shape = node.value(0), node.shape()
+    lines = reshaped(node, value, (shape[0], shape[1], prod(shape[2:])))
+    scale, bias = (reshaped(node, node.value(at), (shape[1], 1)) for at in (1, 2))
+    epsilon = node.real("epsilon", 1e-5)
+    return reshaped(node, node.add(graph.LayerNormOp(lines, scale, bias, axis=2, epsilon=epsilon)), shape)
+
+
+@converts("LpNormalization")
+def lp_normalization(node: Node) -> SSAValue:
+    """The elements over the norm of their line along `axis`; a line of zeros stays."""
+    value = node.value(0)
+    axis, p = node.axis(-1, len(shape_of(value))), node.integer("p", 2)
+    if p not in (1, 2):
+        raise Unsupported(f"attribute p = {p}")
+    powers = node.add(graph.AbsOp(value) if p == 1 else graph.MulOp(value, value))
+    norm = node.add(graph.ReduceOp(ReduceKind.SUM, powers, [axis], keepdims=True))
+    norm = node.add(graph.SqrtOp(norm)) if p == 2 else norm
+    nothing = node.add(graph.EqualOp(norm, node.scalar(0, norm)))
+    divisor = node.add(graph.WhereOp(nothing, node.scalar(1, norm), norm))
+    return node.add(graph.DivOp(value, divisor))
+
+
+@converts("LRN")
+def local_response_normalization(node: Node) -> SSAValue:
+    """Each element over `(bias + alpha * mean of the squares of size channels around it) ^ beta`; zeros count."""
+    value, shape = node.value(0), node.shape()
+    size = node.integer("size", 0)
+    alpha, beta, bias = node.real("alpha", 1e-4), node.real("beta", 0.75), node.real("bias", 1.0)
+    if size < 1:
+        raise Unsupported(f"attribute size = {size}")
+    squares = node.add(graph.MulOp(value, value))
+    image = reshaped(node, squares, (shape[0], 1, shape[1], prod(shape[2:])))
+    padded = node.add(graph.PadOp(image, [0, 0, (size - 1) // 2, 0], [0, 0, size // 2, 0], 0.0))
+    pool = graph.AvgPoolOp(
+        padded, kernel=[size, 1], strides=[1, 1], pads=[0] * 4, dilations=[1, 1], count_include_pad=False
+    )
+    mean = reshaped(node, node.add(pool), shape)
+    scaled = node.add(graph.MulOp(mean, node.scalar(alpha, mean)))
+    base = node.add(graph.AddOp(scaled, node.scalar(bias, scaled)))
+    return node.add(graph.DivOp(value, node.add(graph.PowOp(base, node.scalar(beta, base)))))

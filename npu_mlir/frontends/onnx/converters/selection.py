@@ -92,11 +92,49 @@ def take(node: Node, data: SSAValue, indices: Constant, axis: int) -> SSAValue:
     pieces = runs(indices)
     if len(pieces) > 1 and (pattern := _repetition(indices, extent)) is not None:
         return _in_blocks(node, data, indices, axis, *pattern)
-    if len(pieces) > MOST_SLICES and extent * count * (prod(shape_of(data)) // max(extent, 1)) <= MOST_PAIRS:
-        shape = [count if d == axis else 1 for d in range(len(shape_of(data)))]
-        return pick(node, data, as_value(node, indices.reshape(shape)), axis)
-    parts = [_run(node, data, axis, *piece) for piece in pieces]
+    if len(pieces) <= MOST_SLICES:
+        return _joined(node, [_run(node, data, axis, *piece) for piece in pieces], axis)
+    parts = _stretches(pieces)
+    if len(parts) > 1 and len(parts) <= MOST_SLICES:
+        return _joined(node, [_stretch(node, data, part, axis) for part in parts], axis)
+    if extent * count * (prod(shape_of(data)) // max(extent, 1)) <= MOST_PAIRS:
+        return _selected(node, data, indices, axis)
+    return _joined(node, [_run(node, data, axis, *piece) for piece in pieces], axis)
+
+
+def _joined(node: Node, parts: Sequence[SSAValue], axis: int) -> SSAValue:
     return node.add(graph.ConcatOp(parts, axis)) if len(parts) > 1 else parts[0]
+
+
+def _selected(node: Node, data: SSAValue, indices: Constant, axis: int) -> SSAValue:
+    """`data` at known indices by selection, from the part of it in which they lie."""
+    first, last = int(indices.min()), int(indices.max())
+    data = box(node, data, {axis: (first, last + 1 - first, 1)})
+    shape = [len(indices) if d == axis else 1 for d in range(len(shape_of(data)))]
+    return pick(node, data, as_value(node, (indices - first).reshape(shape)), axis)
+
+
+def _stretches(pieces: Sequence[tuple[int, int, int]]) -> list[list[tuple[int, int, int]]]:
+    """Runs together that are short, such as the elements of a reversal, and those that are long alone."""
+    found: list[list[tuple[int, int, int]]] = []
+    for piece in pieces:
+        if found and piece[1] < LONG_RUN and found[-1][-1][1] < LONG_RUN:
+            found[-1].append(piece)
+        else:
+            found.append([piece])
+    return found
+
+
+LONG_RUN = 8
+"""A slice of so many elements isn't taken together with others to be selected."""
+
+
+def _stretch(node: Node, data: SSAValue, pieces: Sequence[tuple[int, int, int]], axis: int) -> SSAValue:
+    if len(pieces) == 1:
+        return _run(node, data, axis, *pieces[0])
+    return _selected(
+        node, data, np.concatenate([first + step * np.arange(n) for first, n, step in pieces]), axis
+    )
 
 
 def runs(indices: Constant) -> list[tuple[int, int, int]]:

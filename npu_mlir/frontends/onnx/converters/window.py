@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import graph
+from npu_mlir.dialects.graph import shape_of
 from npu_mlir.frontends.onnx.node import Node, Unsupported, converts
 
 
@@ -136,3 +138,47 @@ def global_average_pool(node: Node) -> SSAValue:
 def global_max_pool(node: Node) -> SSAValue:
     """The maximum over all spatial dims, which keep size 1."""
     return node.add(graph.GlobalMaxPoolOp(node.value(0)))
+
+
+@converts("LpPool", "GlobalLpPool")
+def lp_pool(node: Node) -> SSAValue:
+    """The p-norm of each window, or of all spatial dims: the mean of powers times their number, and a root."""
+    value, p = node.value(0), node.integer("p", 2)
+    magnitude = node.add(graph.AbsOp(value)) if p != 2 else value
+    powers = magnitude
+    if p == 2:
+        powers = node.add(graph.MulOp(value, value))
+    elif p != 1:
+        powers = node.add(graph.PowOp(magnitude, node.scalar(p, magnitude)))
+    if node.operator == "GlobalLpPool":
+        axes = list(range(2, len(shape_of(value))))
+        return _root(node, node.add(graph.ReduceOp(graph.ReduceKind.SUM, powers, axes, keepdims=True)), p)
+    kernel = node.integers("kernel_shape")
+    if kernel is None:
+        raise Unsupported("attribute kernel_shape is missing")
+    rank = len(kernel)
+    strides = node.integers("strides") or [1] * rank
+    dilations = node.integers("dilations") or [1] * rank
+    extents = node.shape()[2:]
+    pads = explicit_pads(node, extents, kernel, strides, dilations)
+    excess = (
+        ceil_excess(extents, kernel, strides, pads, dilations) if node.integer("ceil_mode", 0) else [0] * rank
+    )
+    pads = _widen(pads, excess)
+    if any(pads):
+        powers = node.add(graph.PadOp(powers, [0, 0, *pads[:rank]], [0, 0, *pads[rank:]], 0.0))
+    none = [0] * (2 * rank)
+    mean = node.add(
+        graph.AvgPoolOp(
+            powers, kernel=kernel, strides=strides, pads=none, dilations=dilations, count_include_pad=False
+        )
+    )
+    return _root(node, node.add(graph.MulOp(mean, node.scalar(prod(kernel), mean))), p)
+
+
+def _root(node: Node, total: SSAValue, p: int) -> SSAValue:
+    if p == 1:
+        return total
+    if p == 2:
+        return node.add(graph.SqrtOp(total))
+    return node.add(graph.PowOp(total, node.scalar(1 / p, total)))

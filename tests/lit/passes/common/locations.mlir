@@ -20,7 +20,7 @@
 // TILE:        } -> tensor<16x16xf32, #tile.space<l0c>> loc("dense"(
 // TILE:        scf.yield {{.*}} loc("dense"(
 // TILE:      } loc("dense"(
-// TILE:      tile.load %{{.*}} relu {{.*}} loc(fused["dense"("{{.*}}":51:5), "relu"("{{.*}}":65:7)])
+// TILE:      tile.load %{{.*}} epilogue <relu> {{.*}} loc(fused["dense"("{{.*}}":51:5), "relu"("{{.*}}":65:7)])
 // TILE:      tile.store {{.*}} loc("bias+relu"("{{.*}}":63:5))
 // TILE:      tile.return loc("dense"(
 // TILE:    } loc("dense"(
@@ -32,7 +32,7 @@
 // ISA:       npu_isa.buffer {{.*}} loc("dense"(
 // ISA:       npu_isa.set_flag [MTE2, MTE1, {{.*}}] loc("dense"(
 // ISA:       npu_isa.wait_flag [M, FIX, {{.*}}] loc("dense"(
-// ISA:       npu_isa.fixpipe_ub {{.*}} relu {{.*}} loc(fused["dense"({{.*}}), "relu"(
+// ISA:       npu_isa.fixpipe_ub {{.*}} epilogue <relu> {{.*}} loc(fused["dense"({{.*}}), "relu"(
 // ISA:       npu_isa.store_ub {{.*}} loc("bias+relu"(
 
 // RACE:      locations.mlir:51:5: error: race between {{.*}} (of 'dense')

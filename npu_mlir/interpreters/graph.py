@@ -43,7 +43,8 @@ def _register(name: str, function: Callable[..., Any]) -> None:
 def _divide(lhs: Array, rhs: Array) -> Array:
     if lhs.dtype.kind == "f":
         return lhs / rhs
-    return np.sign(lhs) * np.sign(rhs) * (np.abs(lhs) // np.abs(rhs))
+    # The smallest integer has no absolute value.
+    return lhs // rhs + ((lhs % rhs != 0) & ((lhs < 0) ^ (rhs < 0)))
 
 
 def _sigmoid(x: Array) -> Array:
@@ -100,6 +101,21 @@ for _name, _ufunc in {
     "sqrt": np.sqrt,
     "reciprocal": np.reciprocal,
     "floor": np.floor,
+    "round": np.rint,
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
     "ceil": np.ceil,
     "prelu": lambda x, slope: np.where(x < 0, x * slope, x),
     "where": np.where,

@@ -17,12 +17,16 @@ Verdicts = Mapping[str, Verdict]
 
 
 def read(path: Path = FILE) -> dict[str, Verdict]:
-    """The verdicts in a file, by case."""
+    """The verdicts in a file, by case.
+
+    Git merges two versions of the file by keeping the lines of both (.gitattributes): the better one of two counts.
+    """
     verdicts: dict[str, Verdict] = {}
     for line in path.read_text().splitlines() if path.exists() else []:
         if not line.startswith("#"):
             name, kind, *reason = line.split(" ", 2)
-            verdicts[name] = Verdict(kind, *reason)
+            verdict = Verdict(kind, *reason)
+            verdicts[name] = min(verdict, verdicts.get(name, verdict), key=lambda verdict: verdict.rank)
     return verdicts
 
 

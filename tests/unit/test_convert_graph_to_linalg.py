@@ -42,6 +42,21 @@ graph.mish %a : (tensor<2x3xT>) -> tensor<2x3xT>
 graph.reciprocal %a : (tensor<2x3xT>) -> tensor<2x3xT>
 graph.floor %a : (tensor<2x3xT>) -> tensor<2x3xT>
 graph.ceil %a : (tensor<2x3xT>) -> tensor<2x3xT>
+graph.sin %a : (tensor<2x3xT>) -> tensor<2x3xT>
+graph.cos %a : (tensor<2x3xT>) -> tensor<2x3xT>
+graph.tan %a : (tensor<2x3xT>) -> tensor<2x3xT>
+graph.asin %a : (tensor<2x3xT>) -> tensor<2x3xT>
+graph.acos %a : (tensor<2x3xT>) -> tensor<2x3xT>
+graph.atan %a : (tensor<2x3xT>) -> tensor<2x3xT>
+graph.sinh %a : (tensor<2x3xT>) -> tensor<2x3xT>
+graph.cosh %a : (tensor<2x3xT>) -> tensor<2x3xT>
+graph.asinh %a : (tensor<2x3xT>) -> tensor<2x3xT>
+graph.acosh %a : (tensor<2x3xT>) -> tensor<2x3xT>
+graph.atanh %a : (tensor<2x3xT>) -> tensor<2x3xT>
+graph.round %a : (tensor<2x3xT>) -> tensor<2x3xT>
+graph.bitwise_and %a, %b : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+graph.bitwise_or %a, %b : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+graph.bitwise_xor %a, %b : (tensor<4xi8>, tensor<i8>) -> tensor<4xi8>
 graph.pow %a, %b : (tensor<2x3xT>, tensor<2x3xT>) -> tensor<2x3xT>
 graph.leaky_relu %a alpha 0.1 : (tensor<2x3xT>) -> tensor<2x3xT>
 graph.leaky_relu %a alpha 1.5 : (tensor<2x3xT>) -> tensor<2x3xT>

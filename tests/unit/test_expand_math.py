@@ -84,6 +84,65 @@ def test_accuracy_is_relative(name: str) -> None:
     assert not np.isnan(result[~np.isnan(exact)]).any()
 
 
+TURNS = np.concatenate(
+    [
+        np.random.default_rng(1).uniform(-1e5, 1e5, 400_000).astype(np.float32),
+        (np.arange(-60_000, 60_000) * (np.pi / 2)).astype(np.float32),
+        DENSE[np.abs(DENSE) < 1e5],
+    ]
+)
+ARCS = np.concatenate([np.random.default_rng(2).uniform(-1, 1, 400_000).astype(np.float32), DENSE])
+
+TRIGONOMETRY = {
+    "sin": (np.sin, TURNS, 4),
+    "cos": (np.cos, TURNS, 4),
+    "tan": (np.tan, TURNS, 7),
+    "asin": (np.arcsin, ARCS, 5),
+    "acos": (np.arccos, ARCS, 5),
+    "atan": (np.arctan, ARCS, 4),
+    "sinh": (np.sinh, 8 * ARCS, 5),
+    "cosh": (np.cosh, 8 * ARCS, 5),
+    "asinh": (np.arcsinh, ARCS, 6),
+    "acosh": (np.arccosh, 1 + np.abs(ARCS), 6),
+    "atanh": (np.arctanh, ARCS, 6),
+}
+
+
+@pytest.mark.parametrize("name", TRIGONOMETRY)
+def test_accuracy_of_trigonometry(name: str) -> None:
+    function, x, bound = TRIGONOMETRY[name]
+    with np.errstate(all="ignore"):
+        exact = function(x.astype(np.longdouble))
+        inside = np.isfinite(exact) & (np.abs(exact) < np.finfo(np.float32).max)
+        result = expanded(f"%y = math.{name} %a : f32", x)
+        distance = ulps(result, exact)
+    assert distance[inside].max() <= bound
+    np.testing.assert_array_equal(np.isnan(result), np.isnan(exact))
+    np.testing.assert_array_equal(result[np.isinf(exact)], exact[np.isinf(exact)].astype(np.float32))
+
+
+@pytest.mark.parametrize("name", TRIGONOMETRY)
+def test_trigonometry_keeps_zeros_and_takes_what_is_no_number(name: str) -> None:
+    x = np.array([-0.0, 0.0, np.inf, -np.inf, np.nan], np.float32)
+    with np.errstate(all="ignore"):
+        exact = TRIGONOMETRY[name][0](x)
+        result = expanded(f"%y = math.{name} %a : f32", x)
+    np.testing.assert_allclose(result, exact, rtol=1e-6)
+    signed = ~np.isnan(exact)
+    np.testing.assert_array_equal(np.signbit(result[signed]), np.signbit(exact[signed]))
+
+
+@pytest.mark.parametrize("name", TRIGONOMETRY)
+def test_trigonometry_of_double_precision(name: str) -> None:
+    function, x, bound = TRIGONOMETRY[name]
+    x = x[::50].astype(np.float64)
+    with np.errstate(all="ignore"):
+        exact = function(x.astype(np.longdouble)).astype(np.float64)
+        inside = np.isfinite(exact)
+        result = expanded(f"%y = math.{name} %a : f64", x, "f64")
+    np.testing.assert_allclose(result[inside], exact[inside], rtol=bound * 2.0**-48)
+
+
 @pytest.mark.parametrize(("name", "bound"), [("tanh", 3e-7), ("erf", 5e-7), ("log1p", 5e-6), ("expm1", 5e-6)])
 def test_fast_forms_are_close_next_to_one(name: str, bound: float) -> None:
     x = np.linspace(-0.9, 1, 999, dtype=np.float32)

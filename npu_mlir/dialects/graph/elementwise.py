@@ -320,6 +320,19 @@ class FloorOp(FloatUnaryOp):
 
 
 @irdl_op_definition
+class RoundOp(FloatUnaryOp):
+    """
+    The nearest whole number, the even one of two.
+
+    ```mlir
+    %0 = graph.round %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    ```
+    """
+
+    name = "graph.round"
+
+
+@irdl_op_definition
 class CeilOp(FloatUnaryOp):
     """
     The smallest whole number not below `x`.

@@ -12,37 +12,33 @@
     %y = arith.select %small, %near, %far : f32
 
 Left are arith, and `math.exp`, `log`, `sqrt`, `absf`. Expanded are tanh, erf, rsqrt, powf, exp2, expm1, log2, log10,
-log1p, floor, ceil, trunc, round, roundeven, fma, absi. Narrow floats are computed in f32 in between. None of the forms makes a NaN of
-an infinity that the function maps to a number.
+log1p, floor, ceil, trunc, round, roundeven, fma, absi; sines, tangents, their hyperbolic relatives and the inverses of
+all of them (`trigonometry.py`, with the bounds of each). Narrow floats are computed in f32 in between. None of the forms
+makes a NaN of an infinity that the function maps to a number.
 
 Accuracy is relative: results are within 4 ulp of f32 of the exact value (log1p, expm1: 5; powf, exp2, log2, log10: the
 error of the exponential of a rounded product). With the flag `fastmath<afn>`, or under an attribute `npu.accuracy = "fast"`,
 tanh, erf, log1p and expm1 take shorter forms, whose errors are small next to 1 alone.
 
-Does not handle: trigonometric functions; they stay as they are.
+Does not handle: atan2, cbrt, copysign, integer powers; they stay as they are.
 """
 
 from __future__ import annotations
 
 import math as python_math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from xdsl.context import Context
 from xdsl.dialects import arith, math
 from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp, StringAttr, f32, i32, i64
 from xdsl.dialects.utils import FastMathFlag
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from npu_mlir.passes.linalg.generics import (
-    LOCATION,
-    bit_width,
-    cast_op,
-    compare_op,
-    scalar_attr,
-    scalar_op,
-)
+from npu_mlir.passes.linalg.generics import LOCATION, bit_width
+from npu_mlir.passes.linalg.scalar_code import Code, Expansion
+from npu_mlir.passes.linalg.trigonometry import TRIGONOMETRY
 
 ACCURACY = "npu.accuracy"
 """An attribute of a module, function or op: `"fast"` allows the forms that the flag `afn` allows."""
@@ -62,57 +58,6 @@ class ExpandMath(ModulePass):
                 _expand(math_op)
 
 
-class _Code:
-    """Scalar operations under construction."""
-
-    def __init__(self) -> None:
-        self.ops: list[Operation] = []
-        self._constants: dict[Attribute, SSAValue] = {}
-
-    def add(self, op: Operation) -> SSAValue:
-        self.ops.append(op)
-        return op.results[0]
-
-    def apply(self, name: str, *operands: SSAValue | float) -> SSAValue:
-        """A function on values of one type, of which numbers become constants."""
-        type_ = next(v.type for v in operands if isinstance(v, SSAValue))
-        values = [v if isinstance(v, SSAValue) else self.constant(v, type_) for v in operands]
-        return self.add(scalar_op(name, values))
-
-    def constant(self, value: float, type_: Attribute) -> SSAValue:
-        """A constant; equal ones are made once."""
-        attr = scalar_attr(value, type_)
-        if attr not in self._constants:
-            op = arith.ConstantOp.create(result_types=[type_], properties={"value": attr})
-            self._constants[attr] = self.add(op)
-        return self._constants[attr]
-
-    def select_less(self, a: SSAValue, b: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
-        """`a < b ? yes : no`."""
-        condition = self.add(compare_op("lt", a, b))
-        return self.add(arith.SelectOp.create(operands=[condition, yes, no], result_types=[yes.type]))
-
-    def select_equal(self, a: SSAValue, b: SSAValue | float, yes: SSAValue, no: SSAValue) -> SSAValue:
-        """`a == b ? yes : no`."""
-        other = b if isinstance(b, SSAValue) else self.constant(b, a.type)
-        condition = self.add(compare_op("eq", a, other))
-        return self.add(arith.SelectOp.create(operands=[condition, yes, no], result_types=[yes.type]))
-
-    def polynomial(self, x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
-        """The sum of coefficients times powers of x, by Horner's rule."""
-        value: SSAValue = self.apply("add", self.apply("mul", x, coefficients[-1]), coefficients[-2])
-        for coefficient in reversed(coefficients[:-2]):
-            value = self.apply("add", self.apply("mul", value, x), coefficient)
-        return value
-
-    def cast(self, value: SSAValue, type_: Attribute) -> SSAValue:
-        return value if value.type == type_ else self.add(cast_op(value, type_))
-
-
-Expansion = Callable[..., "SSAValue"]
-"""Called with the code and the operands; returns the result."""
-
-
 def _is_approximate(op: Operation) -> bool:
     """Whether the flags of an op, or the attribute `npu.accuracy` around it, ask for a fast form."""
     flags = op.properties.get("fastmath")
@@ -127,9 +72,10 @@ def _is_approximate(op: Operation) -> bool:
 
 
 def _expand(op: Operation) -> None:
-    code, type_ = _Code(), op.results[0].type
+    type_ = op.results[0].type
     wide = f32 if isinstance(type_, AnyFloat) and bit_width(type_) < 32 else type_
     expansions = _EXPANSIONS | (_FAST if _is_approximate(op) else {} if wide == type_ else _NARROW)
+    code = Code(expansions)
     result = expansions[type(op)](code, *[code.cast(v, wide) for v in op.operands])
     result = code.cast(result, type_)
     block = op.parent
@@ -147,7 +93,7 @@ _TANH = (-0.3333325985, 0.1333083034, -0.05368802305, 0.02046941972, -0.00551516
 """`tanh(x) / x = 1 + z * p(z)` for z = x * x and |x| < 0.65, within 2e-8 (a minimax fit of ours)."""
 
 
-def _tanh(code: _Code, x: SSAValue) -> SSAValue:
+def _tanh(code: Code, x: SSAValue) -> SSAValue:
     """A polynomial near 0, else `1 - 2 / (exp(2x) + 1)`, which is 1 where the exponential is infinite. Within 4 ulp of
     f32; f64 by `expm1(2x) / (expm1(2x) + 2)`."""
     if bit_width(x.type) == 64:
@@ -160,7 +106,7 @@ def _tanh(code: _Code, x: SSAValue) -> SSAValue:
     return code.select_less(code.apply("abs", x), code.constant(0.65, x.type), near, far)
 
 
-def _fast_tanh(code: _Code, x: SSAValue) -> SSAValue:
+def _fast_tanh(code: Code, x: SSAValue) -> SSAValue:
     """`1 - 2 / (exp(2x) + 1)`: within 3e-7 absolutely."""
     power = code.apply("exp", code.apply("mul", x, 2))
     return code.apply("sub", 1, code.apply("div", 2, code.apply("add", power, 1)))
@@ -181,7 +127,7 @@ _ERF_FAR = (-0.002250038328, -1.118877332, -0.6525662288, -0.08989056634, 0.0151
 """`erf(x) = 1 - exp(p(x))` for x from 1 to 4, within 2e-8; from there on it is 1 in f32 (a minimax fit of ours)."""
 
 
-def _erf(code: _Code, x: SSAValue) -> SSAValue:
+def _erf(code: Code, x: SSAValue) -> SSAValue:
     """A polynomial near 0, `1 - exp(p(|x|))` elsewhere, negated for negative x. Within 4 ulp of f32; f64 within 3e-8
     of the value."""
     near = code.apply("mul", code.polynomial(code.apply("mul", x, x), _ERF_NEAR), x)
@@ -196,7 +142,7 @@ def _erf(code: _Code, x: SSAValue) -> SSAValue:
 _ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 
 
-def _fast_erf(code: _Code, x: SSAValue) -> SSAValue:
+def _fast_erf(code: Code, x: SSAValue) -> SSAValue:
     """Abramowitz and Stegun, formula 7.1.26: for positive x, `1 - p(t) exp(-x * x)` with
     `t = 1 / (1 + 0.3275911 x)` and a polynomial p; negated for negative x. The formula is within 1.5e-7, with the
     rounding of f32 within 5e-7."""
@@ -208,7 +154,7 @@ def _fast_erf(code: _Code, x: SSAValue) -> SSAValue:
     return code.select_less(x, code.constant(0, x.type), code.apply("neg", value), value)
 
 
-def _expm1(code: _Code, x: SSAValue) -> SSAValue:
+def _expm1(code: Code, x: SSAValue) -> SSAValue:
     """Near 0 `(u - 1) * x / log(u)` with `u = exp(x)`, where the errors of u cancel (Kahan); x itself where u is 1."""
     power = code.apply("exp", x)
     less = code.apply("sub", power, 1)
@@ -217,7 +163,7 @@ def _expm1(code: _Code, x: SSAValue) -> SSAValue:
     return code.select_less(code.apply("abs", x), code.constant(1, x.type), near, less)
 
 
-def _log1p(code: _Code, x: SSAValue) -> SSAValue:
+def _log1p(code: Code, x: SSAValue) -> SSAValue:
     """Near 0 `log(u) * x / (u - 1)` with `u = 1 + x`, where the errors of u cancel (Kahan); x itself where u is 1."""
     more = code.apply("add", x, 1)
     far = code.apply("log", more)
@@ -226,20 +172,20 @@ def _log1p(code: _Code, x: SSAValue) -> SSAValue:
     return code.select_less(code.apply("abs", x), code.constant(1, x.type), near, far)
 
 
-def _narrow_tanh(code: _Code, x: SSAValue) -> SSAValue:
+def _narrow_tanh(code: Code, x: SSAValue) -> SSAValue:
     """A minimax fit of ours, within 2^-14: all that 16 bits show."""
     over, under = (0.9999679579, 0.1036249167, 7.095884384e-4), (1.0, 0.4367474251, 0.01319710738)
     return _odd_fraction(code, x, 4.6, over, under)
 
 
-def _narrow_erf(code: _Code, x: SSAValue) -> SSAValue:
+def _narrow_erf(code: Code, x: SSAValue) -> SSAValue:
     """A minimax fit of ours, within 2^-15: all that 16 bits show."""
     over = (1.128347983, 0.1664556344, 0.02959749835)
     return _odd_fraction(code, x, 2.75, over, (1.0, 0.4803848146, 0.08762292080, 0.003646048198))
 
 
 def _odd_fraction(
-    code: _Code, x: SSAValue, end: float, over: Sequence[float], under: Sequence[float]
+    code: Code, x: SSAValue, end: float, over: Sequence[float], under: Sequence[float]
 ) -> SSAValue:
     """`x p(x * x) / q(x * x)`, constant from the end of an interval on."""
     x = code.apply("max", code.apply("min", x, end), -end)
@@ -248,11 +194,11 @@ def _odd_fraction(
     return code.apply("div", numerator, code.polynomial(square, under))
 
 
-def _rsqrt(code: _Code, x: SSAValue) -> SSAValue:
+def _rsqrt(code: Code, x: SSAValue) -> SSAValue:
     return code.apply("div", 1, code.apply("sqrt", x))
 
 
-def _powf(code: _Code, x: SSAValue, y: SSAValue) -> SSAValue:
+def _powf(code: Code, x: SSAValue, y: SSAValue) -> SSAValue:
     """Products for small whole exponents, square roots for halves, `exp(y * log(x))` for other constants. The error of
     that is the one of y * log(x): up to 2^-24 of it, which is at most 88."""
     exponent = _constant(y)
@@ -272,18 +218,26 @@ def _powf(code: _Code, x: SSAValue, y: SSAValue) -> SSAValue:
     return code.apply("div", 1, result) if exponent < 0 else result
 
 
-def _general_power(code: _Code, x: SSAValue, y: SSAValue) -> SSAValue:
+def _general_power(code: Code, x: SSAValue, y: SSAValue) -> SSAValue:
     """`exp(y * log(|x|))`, negated for a negative x and an odd y; NaN where y is not whole; 1 if y is 0 or |x| is 1."""
     size, zero = code.apply("abs", x), code.constant(0, x.type)
     power = code.apply("exp", code.apply("mul", code.apply("log", size), y))
     power = code.select_equal(size, 1, code.constant(1, x.type), power)
     half = code.apply("mul", y, 0.5)
-    signed = code.select_equal(code.apply("sub", half, _trunc(code, half)), 0, power, code.apply("neg", power))
+    signed = code.select_equal(
+        code.apply("sub", half, _trunc(code, half)), 0, power, code.apply("neg", power)
+    )
     rest = code.apply("sub", y, _trunc(code, y))
     # An infinite y is whole and even, but its rest is no number.
-    rest = code.select_less(code.apply("abs", y), code.constant(_WHOLE[bit_width(x.type)][0], x.type), rest, zero)
-    signed = code.select_less(code.apply("abs", rest), code.constant(1e-30, x.type), signed, code.constant(float("nan"), x.type))
-    even = code.select_less(code.apply("abs", y), code.constant(2 * _WHOLE[bit_width(x.type)][0], x.type), signed, power)
+    rest = code.select_less(
+        code.apply("abs", y), code.constant(_WHOLE[bit_width(x.type)][0], x.type), rest, zero
+    )
+    signed = code.select_less(
+        code.apply("abs", rest), code.constant(1e-30, x.type), signed, code.constant(float("nan"), x.type)
+    )
+    even = code.select_less(
+        code.apply("abs", y), code.constant(2 * _WHOLE[bit_width(x.type)][0], x.type), signed, power
+    )
     result = code.select_less(x, zero, code.select_equal(y, y, even, y), power)
     # A power of NaN is NaN, unless the exponent is 0.
     return code.select_equal(y, 0, code.constant(1, x.type), result)
@@ -299,7 +253,7 @@ def _constant(value: SSAValue) -> float | None:
     return None
 
 
-def _product(code: _Code, x: SSAValue, count: int) -> SSAValue | None:
+def _product(code: Code, x: SSAValue, count: int) -> SSAValue | None:
     """`x` to a whole power by repeated squaring, None for 0."""
     result: SSAValue | None = None
     while count:
@@ -311,20 +265,20 @@ def _product(code: _Code, x: SSAValue, count: int) -> SSAValue | None:
     return result
 
 
-def _floor(code: _Code, x: SSAValue) -> SSAValue:
+def _floor(code: Code, x: SSAValue) -> SSAValue:
     """Truncated, one less where that is above x."""
     truncated = _trunc(code, x)
     return code.select_less(x, truncated, code.apply("sub", truncated, 1), truncated)
 
 
-def _trunc(code: _Code, x: SSAValue) -> SSAValue:
+def _trunc(code: Code, x: SSAValue) -> SSAValue:
     """To an integer and back; x itself where it is large and thereby whole."""
     whole, integer = _WHOLE[bit_width(x.type)]
     truncated = code.cast(code.cast(x, integer), x.type)
     return code.select_less(code.apply("abs", x), code.constant(whole, x.type), truncated, x)
 
 
-def _round(code: _Code, x: SSAValue) -> SSAValue:
+def _round(code: Code, x: SSAValue) -> SSAValue:
     """Halves away from zero: the fraction is exact, unlike `x + 0.5`."""
     size = code.apply("abs", x)
     whole = _trunc(code, size)
@@ -335,7 +289,7 @@ def _round(code: _Code, x: SSAValue) -> SSAValue:
     return code.select_less(x, code.constant(0, x.type), code.apply("neg", rounded), rounded)
 
 
-def _roundeven(code: _Code, x: SSAValue) -> SSAValue:
+def _roundeven(code: Code, x: SSAValue) -> SSAValue:
     """Halves to even: what an addition of a number so large that the sum is whole does."""
     size, whole = code.apply("abs", x), _WHOLE[bit_width(x.type)][0]
     rounded = code.apply("sub", code.apply("add", size, whole), whole)
@@ -343,15 +297,15 @@ def _roundeven(code: _Code, x: SSAValue) -> SSAValue:
     return code.select_less(x, code.constant(0, x.type), code.apply("neg", rounded), rounded)
 
 
-def _ceil(code: _Code, x: SSAValue) -> SSAValue:
+def _ceil(code: Code, x: SSAValue) -> SSAValue:
     return code.apply("neg", _floor(code, code.apply("neg", x)))
 
 
-def _absi(code: _Code, x: SSAValue) -> SSAValue:
+def _absi(code: Code, x: SSAValue) -> SSAValue:
     return code.apply("max", x, code.apply("sub", 0, x))
 
 
-def _fma(code: _Code, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
+def _fma(code: Code, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
     return code.apply("add", code.apply("mul", a, b), c)
 
 
@@ -376,6 +330,7 @@ _EXPANSIONS: dict[type[Operation], Expansion] = {
     math.Log1pOp: _log1p,
     math.Exp2Op: lambda code, x: code.apply("exp", code.apply("mul", x, python_math.log(2))),
     math.ExpM1Op: _expm1,
+    **TRIGONOMETRY,
 }
 
 _NARROW: dict[type[Operation], Expansion] = {math.TanhOp: _narrow_tanh, math.ErfOp: _narrow_erf}

@@ -60,6 +60,18 @@ _FLOAT_OPS: dict[str, type[Operation]] = {
     "pow": math.PowFOp,
     "floor": math.FloorOp,
     "ceil": math.CeilOp,
+    "roundeven": math.RoundEvenOp,
+    "sin": math.SinOp,
+    "cos": math.CosOp,
+    "tan": math.TanOp,
+    "asin": math.AsinOp,
+    "acos": math.AcosOp,
+    "atan": math.AtanOp,
+    "sinh": math.SinhOp,
+    "cosh": math.CoshOp,
+    "asinh": math.AsinhOp,
+    "acosh": math.AcoshOp,
+    "atanh": math.AtanhOp,
 }
 _INTEGER_OPS: dict[str, type[Operation]] = {
     "add": arith.AddiOp,

@@ -31,6 +31,18 @@ UNARY: dict[str, Callable[[SSAValue], GraphOp]] = {
     "Floor": graph.FloorOp,
     "Ceil": graph.CeilOp,
     "Not": graph.LogicalNotOp,
+    "Round": graph.RoundOp,
+    "Sin": graph.SinOp,
+    "Cos": graph.CosOp,
+    "Tan": graph.TanOp,
+    "Asin": graph.AsinOp,
+    "Acos": graph.AcosOp,
+    "Atan": graph.AtanOp,
+    "Sinh": graph.SinhOp,
+    "Cosh": graph.CoshOp,
+    "Asinh": graph.AsinhOp,
+    "Acosh": graph.AcoshOp,
+    "Atanh": graph.AtanhOp,
 }
 
 BINARY: dict[str, Callable[[SSAValue, SSAValue], GraphOp]] = {
@@ -41,6 +53,9 @@ BINARY: dict[str, Callable[[SSAValue, SSAValue], GraphOp]] = {
     "And": graph.LogicalAndOp,
     "Or": graph.LogicalOrOp,
     "Xor": graph.LogicalXorOp,
+    "BitwiseAnd": graph.BitwiseAndOp,
+    "BitwiseOr": graph.BitwiseOrOp,
+    "BitwiseXor": graph.BitwiseXorOp,
     "Equal": graph.EqualOp,
     "Less": graph.LessOp,
     "LessOrEqual": graph.LessOrEqualOp,

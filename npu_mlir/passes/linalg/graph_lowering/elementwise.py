@@ -54,6 +54,21 @@ for _class, _name in {
     graph.LogicalAndOp: "and",
     graph.LogicalOrOp: "or",
     graph.LogicalXorOp: "xor",
+    graph.BitwiseAndOp: "and",
+    graph.BitwiseOrOp: "or",
+    graph.BitwiseXorOp: "xor",
+    graph.RoundOp: "roundeven",
+    graph.SinOp: "sin",
+    graph.CosOp: "cos",
+    graph.TanOp: "tan",
+    graph.AsinOp: "asin",
+    graph.AcosOp: "acos",
+    graph.AtanOp: "atan",
+    graph.SinhOp: "sinh",
+    graph.CoshOp: "cosh",
+    graph.AsinhOp: "asinh",
+    graph.AcoshOp: "acosh",
+    graph.AtanhOp: "atanh",
 }.items():
     _simple(_class)(_named(_name))
 

@@ -240,3 +240,108 @@ func.func @where(%c: tensor<4xi1>, %x: tensor<2x4xf32>, %y: tensor<f32>) {
   %r = graph.where %c, %x, %y : (tensor<4xi1>, tensor<2x4xf32>, tensor<f32>) -> tensor<2x4xf32>
   func.return
 }
+
+// CHECK-LABEL: func.func @sin
+// CHECK-NEXT: {{.*}} = graph.sin %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+func.func @sin(%x: tensor<2x3xf32>) {
+  %r = graph.sin %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// CHECK-LABEL: func.func @cos
+// CHECK-NEXT: {{.*}} = graph.cos %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+func.func @cos(%x: tensor<2x3xf32>) {
+  %r = graph.cos %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// CHECK-LABEL: func.func @tan
+// CHECK-NEXT: {{.*}} = graph.tan %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+func.func @tan(%x: tensor<2x3xf32>) {
+  %r = graph.tan %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// CHECK-LABEL: func.func @asin
+// CHECK-NEXT: {{.*}} = graph.asin %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+func.func @asin(%x: tensor<2x3xf32>) {
+  %r = graph.asin %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// CHECK-LABEL: func.func @acos
+// CHECK-NEXT: {{.*}} = graph.acos %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+func.func @acos(%x: tensor<2x3xf32>) {
+  %r = graph.acos %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// CHECK-LABEL: func.func @atan
+// CHECK-NEXT: {{.*}} = graph.atan %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+func.func @atan(%x: tensor<2x3xf32>) {
+  %r = graph.atan %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// CHECK-LABEL: func.func @sinh
+// CHECK-NEXT: {{.*}} = graph.sinh %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+func.func @sinh(%x: tensor<2x3xf32>) {
+  %r = graph.sinh %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// CHECK-LABEL: func.func @cosh
+// CHECK-NEXT: {{.*}} = graph.cosh %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+func.func @cosh(%x: tensor<2x3xf32>) {
+  %r = graph.cosh %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// CHECK-LABEL: func.func @asinh
+// CHECK-NEXT: {{.*}} = graph.asinh %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+func.func @asinh(%x: tensor<2x3xf32>) {
+  %r = graph.asinh %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// CHECK-LABEL: func.func @acosh
+// CHECK-NEXT: {{.*}} = graph.acosh %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+func.func @acosh(%x: tensor<2x3xf32>) {
+  %r = graph.acosh %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// CHECK-LABEL: func.func @atanh
+// CHECK-NEXT: {{.*}} = graph.atanh %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+func.func @atanh(%x: tensor<2x3xf32>) {
+  %r = graph.atanh %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// CHECK-LABEL: func.func @round
+// CHECK-NEXT: {{.*}} = graph.round %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+func.func @round(%x: tensor<2x3xf32>) {
+  %r = graph.round %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// CHECK-LABEL: func.func @bitwise_and
+// CHECK-NEXT: {{.*}} = graph.bitwise_and %x, %y : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+func.func @bitwise_and(%x: tensor<2x3xi32>, %y: tensor<3xi32>) {
+  %r = graph.bitwise_and %x, %y : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+  func.return
+}
+
+// CHECK-LABEL: func.func @bitwise_or
+// CHECK-NEXT: {{.*}} = graph.bitwise_or %x, %y : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+func.func @bitwise_or(%x: tensor<2x3xi32>, %y: tensor<3xi32>) {
+  %r = graph.bitwise_or %x, %y : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+  func.return
+}
+
+// CHECK-LABEL: func.func @bitwise_xor
+// CHECK-NEXT: {{.*}} = graph.bitwise_xor %x, %y : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+func.func @bitwise_xor(%x: tensor<2x3xi32>, %y: tensor<3xi32>) {
+  %r = graph.bitwise_xor %x, %y : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+  func.return
+}

@@ -338,3 +338,19 @@ func.func @f(%x: tensor<2x3xf32>, %i: tensor<1xf32>) {
   %0 = graph.gather %x, %i axis 0 : (tensor<2x3xf32>, tensor<1xf32>) -> tensor<1x3xf32>
   func.return
 }
+
+// -----
+
+// CHECK: :{{[0-9]+}}:3: error: 'graph.bitwise_and' op element type must be an integer, got f32
+func.func @f(%x: tensor<4xf32>) {
+  %0 = graph.bitwise_and %x, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: :{{[0-9]+}}:3: error: 'graph.sin' op element type must be a float, got i32
+func.func @f(%x: tensor<4xi32>) {
+  %0 = graph.sin %x : (tensor<4xi32>) -> tensor<4xi32>
+  func.return
+}

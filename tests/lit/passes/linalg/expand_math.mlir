@@ -64,3 +64,24 @@ func.func @kept(%x: f32) -> f32 {
   %b = math.sqrt %a : f32
   func.return %b : f32
 }
+
+// The arc tangent: of the inverse above 1, by half the angle.
+// CHECK-LABEL: func.func @atan
+// CHECK-NEXT:    %[[SIZE:.*]] = math.absf %x : f32
+// CHECK:         %[[INVERSE:.*]] = arith.divf %{{.*}}, %[[SIZE]] : f32
+// CHECK:         %[[T:.*]] = arith.select %{{.*}}, %[[INVERSE]], %[[SIZE]] : f32
+// CHECK:         %[[ROOT:.*]] = math.sqrt
+// CHECK-NOT:     math.
+func.func @atan(%x: f32) -> f32 {
+  %y = math.atan %x : f32
+  func.return %y : f32
+}
+
+// The hyperbolic ones are made of what is expanded itself.
+// CHECK-LABEL: func.func @atanh
+// CHECK:         math.log
+// CHECK-NOT:     math.{{log1p|atanh}}
+func.func @atanh(%x: f16) -> f16 {
+  %y = math.atanh %x : f16
+  func.return %y : f16
+}

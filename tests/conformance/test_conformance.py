@@ -180,7 +180,10 @@ def test_results_survive_the_file(tmp_path: Path):
 def test_of_two_lines_of_a_merge_the_better_one_counts(tmp_path: Path):
     file = tmp_path / "r.txt"
     file.write_text("# onnx\na refused no\na device\nb views\nb refused no\n")
-    assert {name: verdict.kind for name, verdict in results.read(file).items()} == {"a": "device", "b": "views"}
+    assert {name: verdict.kind for name, verdict in results.read(file).items()} == {
+        "a": "device",
+        "b": "views",
+    }
 
 
 def test_the_run_fails_for_a_case_that_got_worse(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from npu_mlir.api import Program
     from npu_mlir.frontends.frontend import Reference
+    from npu_mlir.report.report import Report
     from npu_mlir.support.tolerance import Tolerance
     from npu_mlir.validation.comparison import Comparison
     from npu_mlir.validation.intermediates import Intermediates
@@ -54,7 +55,7 @@ def _run(argv: list[str]) -> int:
         return 0
 
     from npu_mlir.validation.intermediates import Intermediates
-    from npu_mlir.report.report import report_of, write_report
+    from npu_mlir.report.report import report_of
     from npu_mlir.report.views.tables import print_report, print_timelines
 
     levels = LevelTexts()
@@ -72,9 +73,32 @@ def _run(argv: list[str]) -> int:
         outputs = program.run(inputs)
     comparisons = [] if inputs is None else _compare(args, program, inputs, outputs)
     report = report_of(program, outputs, simulation, comparisons)
+    # Files come first: a reader of standard output may close it early.
+    _write_files(args, program, report, simulation, levels)
     print_report(report, explain=args.attribution)
     if simulation is not None and args.timeline:
         print_timelines(simulation)
+    arrays = list(outputs.items()) if args.output_dir else []
+    if inside is not None:
+        arrays += _dumped(args, inside)
+    if args.output_dir or args.dump_tensor:
+        _write_arrays(arrays, Path(args.output_dir or "."))
+    agrees = all(comparison.agrees for comparison in comparisons)
+    if inside is not None and inputs is not None and args.compare_all:
+        agrees &= _compare_inside(args, inside, program, inputs)
+    return 0 if agrees else 1
+
+
+def _write_files(
+    args: argparse.Namespace,
+    program: Program,
+    report: Report,
+    simulation: SimulationResult | None,
+    levels: LevelTexts,
+) -> None:
+    """Write what `--report`, `--trace` and `--html` ask for."""
+    from npu_mlir.report.report import write_report
+
     if args.report:
         write_report(report, args.report)
     if simulation is not None and args.trace:
@@ -85,15 +109,6 @@ def _run(argv: list[str]) -> int:
         from npu_mlir.report.views.html import write_html
 
         write_html(args.file, program.module, report, simulation, levels, args.html)
-    arrays = list(outputs.items()) if args.output_dir else []
-    if inside is not None:
-        arrays += _dumped(args, inside)
-    if args.output_dir or args.dump_tensor:
-        _write_arrays(arrays, Path(args.output_dir or "."))
-    agrees = all(comparison.agrees for comparison in comparisons)
-    if inside is not None and inputs is not None and args.compare_all:
-        agrees &= _compare_inside(args, inside, program, inputs)
-    return 0 if agrees else 1
 
 
 def _dumped(args: argparse.Namespace, inside: Intermediates) -> list[tuple[str, np.ndarray]]:

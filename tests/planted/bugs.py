@@ -38,7 +38,7 @@ BUGS = [
     Bug(
         "rounded more than declared", "graph-set-precision", "matmul",
         "npu_mlir.passes.graph.set_precision",
-        "return limited.astype(dtype)", "return np.round(4 * limited).astype(dtype) / 4",
+        "converted = array.astype(dtype)", "converted = np.round(4 * array).astype(dtype) / 4",
         precision="f16",
     ),
     # ---- linalg

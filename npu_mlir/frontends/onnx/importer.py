@@ -232,10 +232,11 @@ class _Importer:
         """What the operator's converter makes of a node."""
         values = [scope.values.get(name) for name in proto.input]
         inputs = [value for value in values if not isinstance(value, Deferred)]
-        node = Node(proto, inputs, scope.opsets.get("", 0), location, self)
+        opset, standard = scope.opsets.get("", 0), scope.standard
+        node = Node(proto, inputs, opset, location, self, used, in_standard_body=standard)
         converted = CONVERTERS[proto.op_type](node)
         results = [converted] if isinstance(converted, SSAValue | np.ndarray) else list(converted)
-        node.check_all_asked(used, len(results))
+        node.check_all_asked(len(results))
         return results
 
     def _call(

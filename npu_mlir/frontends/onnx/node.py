@@ -75,12 +75,18 @@ class Node:
         opset: int,
         location: str,
         builder: GraphBuilder,
+        used: Sequence[bool] = (),
+        *,
+        in_standard_body: bool = False,
     ):
         self.proto = proto
         self.operator = proto.op_type
         self.opset = opset
         self.location = location
+        self.in_standard_body = in_standard_body
+        """Whether the node is part of the function that defines a standard operator."""
         self._inputs = inputs
+        self._used = used
         self._builder = builder
         self._attributes = {attribute.name: attribute for attribute in proto.attribute}
         self._asked: set[str] = set()
@@ -94,6 +100,10 @@ class Node:
     def output_count(self) -> int:
         """The number of outputs named."""
         return len(self.proto.output)
+
+    def is_used(self, output: int) -> bool:
+        """Whether anything reads this output."""
+        return output < len(self._used) and self._used[output]
 
     def has(self, index: int) -> bool:
         """Whether input `index` is given."""
@@ -196,13 +206,13 @@ class Node:
             raise Unsupported(f"attribute {name} is missing")
         return normalise(default if value is None else int(value), rank)
 
-    def check_all_asked(self, used_outputs: Sequence[bool], results: int) -> None:
+    def check_all_asked(self, results: int) -> None:
         """Raise `Unsupported` for attributes and outputs that the converter ignored."""
         ignored = sorted(self._attributes.keys() - self._asked)
         if ignored:
             what, verb = ("attributes", "are") if len(ignored) > 1 else ("attribute", "is")
             raise Unsupported(f"{what} {', '.join(ignored)} {verb} not supported")
-        for index, used in enumerate(used_outputs):
+        for index, used in enumerate(self._used):
             if used and index >= results:
                 raise Unsupported(f"output {index} ('{self.proto.output[index]}') is not supported")
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import reduce
 from typing import Any
 
 import numpy as np
+import onnx
 from xdsl.dialects.builtin import AnyFloat, f32
 from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import graph
 from npu_mlir.dialects.graph import GraphOp, element_of
 from npu_mlir.frontends.onnx.converters.casts import converted, element_named
-from npu_mlir.frontends.onnx.node import Node, Unsupported, converts
+from npu_mlir.frontends.onnx.fold import CannotEvaluate, evaluate
+from npu_mlir.frontends.onnx.node import Node, Unsupported, Value, converts
+from npu_mlir.support.dtypes import numpy_dtype
 
 UNARY: dict[str, Callable[[SSAValue], GraphOp]] = {
     "Relu": graph.ReluOp,
@@ -156,9 +160,21 @@ def cast(node: Node) -> SSAValue:
 
 
 @converts("CastLike")
-def cast_like(node: Node) -> SSAValue:
-    """A cast to the element type of the second operand."""
-    return converted(node, node.value(0), element_of(node.value(1)), _saturates(node))
+def cast_like(node: Node) -> Value | Sequence[Value]:
+    """A cast to the element type of the second operand; only that has to be known for a constant to stay one."""
+    raw, like, saturates = node.raw(0), node.raw(1), _saturates(node)
+    if isinstance(raw, np.ndarray) and isinstance(like, SSAValue):
+        attributes = {} if saturates else {"saturate": 0}
+        cast_node = onnx.helper.make_node(
+            "Cast",
+            ["x"],
+            ["y"],
+            to=onnx.helper.np_dtype_to_tensor_dtype(numpy_dtype(element_of(like))),
+            **attributes,
+        )
+        with suppress(CannotEvaluate):
+            return evaluate(cast_node, [raw], {"": node.opset})
+    return converted(node, node.value(0), element_of(node.value(1)), saturates)
 
 
 def _saturates(node: Node) -> bool:

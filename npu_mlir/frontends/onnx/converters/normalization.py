@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
+from onnx import TensorProto
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32
 from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import graph
-from npu_mlir.dialects.graph import ReduceKind, shape_of
-from npu_mlir.frontends.onnx.converters.selection import reshaped
+from npu_mlir.dialects.graph import ReduceKind, element_of, shape_of
+from npu_mlir.frontends.onnx.converters.selection import cast, reshaped
 from npu_mlir.frontends.onnx.node import Node, Unsupported, converts, normalise
 
 REDUCTIONS = {
@@ -68,22 +71,65 @@ def softmax(node: Node) -> SSAValue:
 
 
 @converts("LayerNormalization")
-def layer_normalization(node: Node) -> SSAValue:
-    """Layer normalisation of the dims from `axis` on, with scale and bias."""
-    node.require("stash_type", 1)
+def layer_normalization(node: Node) -> SSAValue | list[SSAValue]:
+    """Layer normalisation of the dims from `axis` on, with scale and bias. Mean and InvStdDev are f32."""
+    node.require("stash_type", TensorProto.FLOAT)
     value = node.value(0)
     axis = node.axis(-1, len(shape_of(value)))
     epsilon = node.real("epsilon", 1e-5)
-    return node.add(graph.LayerNormOp(value, node.value(1), node.optional(2), axis=axis, epsilon=epsilon))
+    result = node.add(graph.LayerNormOp(value, node.value(1), node.optional(2), axis=axis, epsilon=epsilon))
+    if not (node.is_used(1) or node.is_used(2)):
+        return result
+    mean, variance = moments(node, cast(node, value, f32), range(axis, len(shape_of(value))))
+    return [result, mean, inverse_root(node, variance, epsilon)]
+
+
+def moments(node: Node, value: SSAValue, axes: Sequence[int]) -> tuple[SSAValue, SSAValue]:
+    """The mean and the variance (of the whole, not of a sample) over axes, which stay as extents of 1."""
+    mean = node.add(graph.ReduceOp(ReduceKind.MEAN, value, axes, keepdims=True))
+    centered = node.add(graph.SubOp(value, mean))
+    squares = node.add(graph.MulOp(centered, centered))
+    return mean, node.add(graph.ReduceOp(ReduceKind.MEAN, squares, axes, keepdims=True))
+
+
+def inverse_root(node: Node, variance: SSAValue, epsilon: float) -> SSAValue:
+    """`1 / sqrt(variance + epsilon)`."""
+    shifted = node.add(graph.AddOp(variance, node.scalar(epsilon, variance)))
+    return node.add(graph.ReciprocalOp(node.add(graph.SqrtOp(shifted))))
 
 
 @converts("BatchNormalization")
-def batch_normalization(node: Node) -> SSAValue:
-    """Batch normalisation with the statistics of the model; training mode is refused."""
+def batch_normalization(node: Node) -> SSAValue | list[SSAValue]:
+    """Batch normalisation with the statistics of the model, in training mode with those of the operand."""
     node.require("spatial", 1)
-    node.require("training_mode", 0)
-    node.real("momentum", 0.9)
-    return node.add(graph.BatchNormOp(*node.values(), epsilon=node.real("epsilon", 1e-5)))
+    momentum, epsilon = node.real("momentum", 0.9), node.real("epsilon", 1e-5)
+    if not node.integer("training_mode", 0):
+        return node.add(graph.BatchNormOp(*node.values(), epsilon=epsilon))
+    value, scale, bias, *before = node.values()
+    element, rank = element_of(value), len(shape_of(value))
+    wide = cast(node, value, f32) if isinstance(element, Float16Type | BFloat16Type) else value
+    mean, variance = moments(node, wide, [axis for axis in range(rank) if axis != 1])
+    scale, bias = (cast(node, _by_channel(node, each, rank), element_of(wide)) for each in (scale, bias))
+    factor = node.add(graph.MulOp(inverse_root(node, variance, epsilon), scale))
+    result = node.add(graph.MulOp(node.add(graph.SubOp(wide, mean)), factor))
+    result = node.add(graph.AddOp(result, bias))
+    running = [
+        _running(node, old, reshaped(node, new, shape_of(old)), momentum)
+        for old, new in zip(before, (mean, variance), strict=True)
+    ]
+    return [cast(node, result, element), *running]
+
+
+def _by_channel(node: Node, value: SSAValue, rank: int) -> SSAValue:
+    """A vector with an entry for each channel, as one that broadcasts with tensors of that rank."""
+    return reshaped(node, value, (*shape_of(value), *[1] * (rank - 2)))
+
+
+def _running(node: Node, old: SSAValue, new: SSAValue, momentum: float) -> SSAValue:
+    """`old * momentum + new * (1 - momentum)`, in the type of the old one."""
+    new = cast(node, new, element_of(old))
+    kept = node.add(graph.MulOp(old, node.scalar(momentum, old)))
+    return node.add(graph.AddOp(kept, node.add(graph.MulOp(new, node.scalar(1 - momentum, new)))))
 
 
 @converts("InstanceNormalization")

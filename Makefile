@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-fast test-slow test-mlir lint format docs snapshots mutants mutants-isa conformance bench clean
+.PHONY: demo test test-fast test-slow test-mlir lint format docs snapshots fuzz mutants mutants-isa conformance bench clean
 
 # Made once, and again when the dependencies change.
 .venv: pyproject.toml
@@ -69,6 +69,12 @@ mutants-isa: .venv
 # tests/conformance/results.txt, and writes there what got better. CONFORMANCE='-k resize' for some of them.
 conformance: .venv
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/conformance/run.py --jobs 2 --update $(CONFORMANCE)
+
+# Random graphs and damaged inputs, in one process: MINUTES=10 for so long, FUZZ='--seed 7' to have a run again,
+# FUZZ='--case graph:7' for one case. Findings are in build/fuzz/findings.txt as well.
+MINUTES ?= 10
+fuzz: .venv
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/fuzz/run.py --minutes $(MINUTES) $(FUZZ)
 
 docs: .venv
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

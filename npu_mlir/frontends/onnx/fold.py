@@ -22,8 +22,9 @@ NOT_PURE = {
     "Multinomial",
 }
 
-DOUBTFUL = {"BatchNormalization", "Dropout", "Softmax", "LogSoftmax", "Hardmax"}
-"""Operators whose reference implementation is wrong for old opsets: left to the converters."""
+DOUBTFUL = {"BatchNormalization", "Dropout", "Softmax", "LogSoftmax", "Hardmax", "LRN"}
+"""Operators whose reference implementation is wrong, for old opsets or (LRN) for more than five channels: left to the
+converters."""
 
 
 class CannotEvaluate(Exception):

@@ -1,0 +1,86 @@
+"""Some random cases with each run of the tests; `make fuzz` has more. And that the fuzzer finds what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from fuzz.graphs import GraphCase, random_graph
+from fuzz.judge import judge_graph, outcome_of
+from fuzz.limits import Hang
+from fuzz.reduce import printed, reduce_graph
+from fuzz.reference import make_model, value_info
+
+PARTS, GRAPHS = 4, 30
+"""Parts for several processes, and graphs in each."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_random_graphs_compute_what_onnxruntime_computes(part: int):
+    right = 0
+    for seed in range(part * GRAPHS, (part + 1) * GRAPHS):
+        case = random_graph(seed)
+        if case is not None:
+            outcome = judge_graph(case)
+            assert not outcome.is_finding, f"graph:{seed} {outcome.text}"
+            right += outcome.kind == "right"
+    assert right > GRAPHS / 3
+
+
+def chain() -> GraphCase:
+    """relu(-(a + b)) with a wrong value for the sum."""
+    a = np.arange(6, dtype=np.float32).reshape(2, 3)
+    values = {"a": a, "b": a, "s": 2 * a + 1, "n": -2 * a, "y": 0 * a}
+    nodes = [
+        helper.make_node("Add", ["a", "b"], ["s"]),
+        helper.make_node("Neg", ["s"], ["n"]),
+        helper.make_node("Relu", ["n"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "chain",
+        [value_info(name, a) for name in "ab"],
+        [value_info(name, a) for name in ("s", "y")],
+    )
+    return GraphCase(0, make_model(graph, 17), values, dict.fromkeys(values), "toy", "f32")
+
+
+def test_a_wrong_value_is_found_and_cut_down_to_its_node():
+    case = chain()
+    outcome = judge_graph(case)
+    assert (outcome.kind, outcome.signature) == ("wrong", "values differ")
+    small = reduce_graph(case, lambda smaller: judge_graph(smaller).kind == "wrong")
+    assert [node.op_type for node in small.model.graph.node] == ["Add"]
+    assert list(small.outputs) == ["s"]
+    assert "s = Add (a, b)" in printed(small)
+
+
+def test_a_value_may_be_off_by_its_error():
+    case = chain()
+    errors = {**case.errors, "s": np.full((2, 3), 0.5)}
+    assert judge_graph(replace(case, errors=errors)).kind == "right"
+
+
+def test_endless_work_is_a_hang():
+    def run() -> None:
+        while True:
+            pass
+
+    assert outcome_of(run, seconds=0.1).kind == "hang"
+    assert issubclass(Hang, BaseException)
+
+
+def test_an_exception_of_ours_is_a_crash_and_a_huge_array_as_well():
+    assert outcome_of(lambda: print([].pop())).signature.startswith("IndexError")
+    assert outcome_of(lambda: print(np.ones(1 << 34, np.int8).size)).kind == "crash"
+
+
+def test_graphs_depend_on_their_seed_alone():
+    first, second = random_graph(3), random_graph(3)
+    assert first is not None and second is not None
+    assert first.model == second.model
+    assert all(np.array_equal(first.values[name], second.values[name]) for name in first.values)

@@ -128,6 +128,11 @@ _register("leaky_relu", lambda op, x: np.where(x < 0, x * x.dtype.type(op.alpha.
 _register("hard_sigmoid", lambda op, x: _hard_sigmoid(x, op.alpha.value.data, op.beta.value.data))
 
 
+@impl("graph.bitcast")
+def bitcast(interp: Interpreter, op: graph.BitcastOp, args: Results) -> Results:
+    return (np.ascontiguousarray(args[0]).view(numpy_dtype(op.result.type)).reshape(args[0].shape),)
+
+
 @impl("graph.weight")
 def weight(interp: Interpreter, op: graph.WeightOp, args: Results) -> Results:
     store = weights_of(interp.module) if interp.weights is None else interp.weights

@@ -54,6 +54,7 @@ graph.asinh %a : (tensor<2x3xT>) -> tensor<2x3xT>
 graph.acosh %a : (tensor<2x3xT>) -> tensor<2x3xT>
 graph.atanh %a : (tensor<2x3xT>) -> tensor<2x3xT>
 graph.round %a : (tensor<2x3xT>) -> tensor<2x3xT>
+graph.bitcast %a : (tensor<2x3xf32>) -> tensor<2x3xi32>
 graph.bitwise_and %a, %b : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
 graph.bitwise_or %a, %b : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
 graph.bitwise_xor %a, %b : (tensor<4xi8>, tensor<i8>) -> tensor<4xi8>

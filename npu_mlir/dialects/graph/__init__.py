@@ -9,7 +9,7 @@ from xdsl.ir import Dialect, Operation
 
 from npu_mlir.dialects.graph.attributes import Layout, LayoutAttr, ReduceKind, ReduceKindAttr
 from npu_mlir.dialects.graph.base import LOCATION, GraphOp, element_of, location_of, shape_of
-from npu_mlir.dialects.graph.bits import BitwiseAndOp, BitwiseOrOp, BitwiseXorOp
+from npu_mlir.dialects.graph.bits import BitcastOp, BitwiseAndOp, BitwiseOrOp, BitwiseXorOp
 from npu_mlir.dialects.graph.comparison import (
     CompareOp,
     EqualOp,
@@ -100,6 +100,7 @@ OPS: list[type[Operation]] = [
     AtanhOp,
     AvgPoolOp,
     BatchNormOp,
+    BitcastOp,
     BitwiseAndOp,
     BitwiseOrOp,
     BitwiseXorOp,
@@ -179,6 +180,7 @@ __all__ = [
     "AvgPoolOp",
     "BatchNormOp",
     "BinaryOp",
+    "BitcastOp",
     "BitwiseAndOp",
     "BitwiseOrOp",
     "BitwiseXorOp",

@@ -1,15 +1,15 @@
-"""Elementwise graph ops on the bits of integers."""
+"""Elementwise graph ops on the bits of numbers."""
 
 from __future__ import annotations
 
 from abc import ABC
 
-from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition
+from xdsl.dialects.builtin import AnyFloat, IntegerType, TensorType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def
 
-from npu_mlir.dialects.graph.base import GraphOp
-from npu_mlir.dialects.graph.elementwise import BinaryOp
+from npu_mlir.dialects.graph.base import ANY_TENSOR, GraphOp, Value, element_of, shape_of
+from npu_mlir.dialects.graph.elementwise import BinaryOp, ElementwiseOp
 from npu_mlir.dialects.graph.shapes import ShapeError
 
 
@@ -60,3 +60,36 @@ class BitwiseXorOp(BitwiseOp):
     """
 
     name = "graph.bitwise_xor"
+
+
+@irdl_op_definition
+class BitcastOp(ElementwiseOp):
+    """
+    The same bits as another element type of the same width. Nothing is computed.
+
+    ```mlir
+    %0 = graph.bitcast %x : (tensor<2x3xf32>) -> tensor<2x3xi32>
+    ```
+    """
+
+    name = "graph.bitcast"
+
+    input = operand_def(ANY_TENSOR)
+
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def __init__(self, input: Value, element_type: Attribute):
+        super().__init__([input], result_type=TensorType(element_type, shape_of(SSAValue.get(input))))
+
+    def infer_element_type(self) -> Attribute:
+        old, new = element_of(self.input), element_of(self.result)
+        if _memory(old) != _memory(new):
+            raise ShapeError(f"{old} and {new} are not of the same width")
+        return new
+
+
+def _memory(type_: Attribute) -> int | None:
+    """The width of an element; truth values take a byte."""
+    if not isinstance(type_, AnyFloat | IntegerType):
+        return None
+    return max(type_.bitwidth, 8) if type_ == IntegerType(1) else type_.bitwidth

@@ -45,9 +45,7 @@ class HostCallOp(IRDLOperation):
 
     traits = traits_def(Pure())
 
-    assembly_format = (
-        "$operators `opset` $opset `model` $model `(` $arguments `)` attr-dict `:` functional-type(operands, results)"
-    )
+    assembly_format = "$operators `opset` $opset `model` $model `(` $arguments `)` attr-dict `:` functional-type(operands, results)"
 
     def __init__(self, model: onnx.ModelProto, arguments: Sequence[SSAValue], types: Sequence[Attribute]):
         super().__init__(

@@ -99,17 +99,6 @@ def variadic(node: Node) -> SSAValue:
     return total
 
 
-@converts("Pow")
-def power(node: Node) -> SSAValue:
-    """A power; an exponent of another type is cast to that of a float base, and refused for an integer one."""
-    base, exponent = node.value(0), node.value(1)
-    if element_of(exponent) != element_of(base):
-        if not isinstance(element_of(base), AnyFloat):
-            raise Unsupported(f"{element_of(base)} raised to {element_of(exponent)}")
-        exponent = node.add(graph.CastOp(exponent, element_of(base)))
-    return node.add(graph.PowOp(base, exponent))
-
-
 @converts("Where")
 def where(node: Node) -> SSAValue:
     """Where the first operand is true the second, else the third; all three broadcast."""

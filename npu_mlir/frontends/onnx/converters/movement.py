@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -113,7 +114,7 @@ def pad(node: Node) -> SSAValue:
         pads, constant, axes = node.integers("pads") or [], node.real("value", 0.0), None
     else:
         pads = node.ints_input(1, "pads")
-        constant = node.constant(2, "padding value").reshape(-1)[0] if node.has(2) else 0
+        constant = _padding_value(node)
         axes = node.ints_input(3, "axes") if node.has(3) else None
     low, high = [0] * rank, [0] * rank
     count = len(pads) // 2
@@ -123,6 +124,8 @@ def pad(node: Node) -> SSAValue:
         range(count) if axes is None else axes, pads[:count], pads[count:], strict=True
     ):
         low[normalise(axis, rank)], high[normalise(axis, rank)] = before, after
+    if mode == "constant" and isinstance(constant, SSAValue):
+        return _pad_with(node, value, low, high, constant)
     if mode == "constant":
         return pad_or_crop(node, value, low, high, constant)
     if mode not in ("reflect", "edge", "wrap"):
@@ -134,6 +137,27 @@ def pad(node: Node) -> SSAValue:
             picked = np.pad(np.arange(shape_of(value)[axis]), widths, mode=mode)
             value = take(node, value, picked, axis)
     return value
+
+
+def _padding_value(node: Node) -> Any:
+    """The number that is put around, or a value of the module that has it."""
+    if not node.has(2):
+        return 0
+    value = node.raw(2)
+    return value if isinstance(value, SSAValue) else value.reshape(-1)[0]
+
+
+def _pad_with(node: Node, value: SSAValue, low: list[int], high: list[int], constant: SSAValue) -> SSAValue:
+    """Padding by a number that is not known now: it is selected where zeros were put around."""
+    padded = pad_or_crop(node, value, low, high, 0)
+    kept = np.ones(
+        [max(0, e + min(0, b) + min(0, a)) for e, b, a in zip(shape_of(value), low, high)], np.bool_
+    )
+    inside = np.pad(kept, [(max(0, before), max(0, after)) for before, after in zip(low, high)])
+    if inside.all():
+        return padded
+    number = constant if shape_of(constant) == () else node.add(graph.ReshapeOp(constant, ()))
+    return node.add(graph.WhereOp(node.array(inside, "inside"), padded, number))
 
 
 def pad_or_crop(node: Node, value: SSAValue, low: list[int], high: list[int], constant: float) -> SSAValue:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import AnyFloat
+from xdsl.dialects.builtin import AnyFloat, f16, f64
 from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import graph
 from npu_mlir.dialects.graph import element_of
+from npu_mlir.frontends.onnx.check import element_type_of
 from npu_mlir.frontends.onnx.node import Node, Unsupported, Value, converts
 from npu_mlir.support.dtypes import numpy_dtype
 
@@ -44,11 +45,11 @@ def is_inf(node: Node) -> SSAValue:
 
 @converts("Mod")
 def modulo(node: Node) -> SSAValue:
-    """What a division of integers leaves: with the sign of the divisor, or with `fmod` that of the dividend."""
+    """What a division leaves: with the sign of the divisor, or with `fmod` that of the dividend."""
     lhs, rhs = node.value(0), node.value(1)
     of_dividend = bool(node.integer("fmod", 0))
     if isinstance(element_of(lhs), AnyFloat):
-        raise Unsupported("remainders of floats are not supported")
+        return _float_modulo(node, lhs, rhs, of_dividend)
     quotient = node.add(graph.DivOp(lhs, rhs))
     rest = node.add(graph.SubOp(lhs, node.add(graph.MulOp(quotient, rhs))))
     if of_dividend or numpy_dtype(element_of(lhs)).kind == "u":
@@ -60,6 +61,50 @@ def modulo(node: Node) -> SSAValue:
     exact = node.add(graph.EqualOp(rest, zero))
     moves = node.add(graph.LogicalAndOp(differ, node.add(graph.LogicalNotOp(exact))))
     return node.add(graph.WhereOp(moves, node.add(graph.AddOp(rest, rhs)), rest))
+
+
+_STEP, _STEPS = 28, 10
+"""Quotients of floats of 8 bits of exponent are below 2^280: as many bits are taken off at once as f64 has to spare."""
+
+
+def _float_modulo(node: Node, lhs: SSAValue, rhs: SSAValue, of_dividend: bool) -> SSAValue:
+    """The remainder of each divisor `2^252 y`, `2^224 y`, ..., y is exact in f64, as products with quotients of 28 bits
+    are. Their signs and those of zeros, and infinite divisors, are as in C, or as in Python."""
+    element = element_of(lhs)
+    if numpy_dtype(element).itemsize > 4:
+        raise Unsupported("remainders of f64 are not supported")
+    x, y = (node.add(graph.CastOp(value, f64)) for value in (lhs, rhs))
+    zero = node.scalar(0.0, x)
+    rest = x
+    for step in reversed(range(2 if element == f16 else _STEPS)):
+        divisor = node.add(graph.MulOp(y, node.scalar(2.0 ** (_STEP * step), y))) if step else y
+        quotient = node.add(graph.DivOp(rest, divisor))
+        down, up = node.add(graph.FloorOp(quotient)), node.add(graph.CeilOp(quotient))
+        whole = node.add(graph.WhereOp(node.add(graph.LessOp(quotient, zero)), up, down))
+        rest = node.add(graph.SubOp(rest, node.add(graph.MulOp(whole, divisor))))
+    infinite = node.add(graph.EqualOp(node.add(graph.AbsOp(y)), node.scalar(np.inf, y)))
+    finite = node.add(graph.LessOp(node.add(graph.AbsOp(x)), node.scalar(np.inf, x)))
+    rest = node.add(graph.WhereOp(node.add(graph.LogicalAndOp(infinite, finite)), x, rest))
+    signed = x if of_dividend else y
+    is_below = node.add(graph.LessOp(signed, zero))
+    is_zero = node.add(graph.EqualOp(rest, zero))
+    if not of_dividend:
+        differ = node.add(graph.LogicalXorOp(node.add(graph.LessOp(rest, zero)), is_below))
+        moves = node.add(graph.LogicalAndOp(differ, node.add(graph.LogicalNotOp(is_zero))))
+        rest = node.add(graph.WhereOp(moves, node.add(graph.AddOp(rest, y)), rest))
+    rest = node.add(graph.CastOp(rest, element))
+    nothing = node.add(graph.WhereOp(is_below, node.scalar(-0.0, rest), node.scalar(0.0, rest)))
+    return node.add(graph.WhereOp(is_zero, nothing, rest))
+
+
+@converts("BitCast")
+def bit_cast(node: Node) -> SSAValue:
+    """The same bits as another type."""
+    value = node.value(0)
+    target = element_type_of(node.integer("to", 0))
+    if target is None:
+        raise Unsupported(f"target type {node.integer('to', 0)} is not supported")
+    return value if target == element_of(value) else node.add(graph.BitcastOp(value, target))
 
 
 @converts("BitwiseNot")

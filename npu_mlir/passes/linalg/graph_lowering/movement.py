@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, UnrealizedConversionCastOp
 from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import graph
@@ -24,6 +24,12 @@ from npu_mlir.passes.linalg.graph_lowering.registry import lowering, project
 @lowering(graph.ReshapeOp)
 def reshape(b: Builder, op: graph.ReshapeOp) -> SSAValue:
     return b.reshape(op.input, shape_of(op.result))
+
+
+@lowering(graph.BitcastOp)
+def bitcast(b: Builder, op: graph.BitcastOp) -> SSAValue:
+    """The same bytes, which the host hands on."""
+    return b.add(UnrealizedConversionCastOp.get([op.input], [op.result.type]))
 
 
 @lowering(graph.ExpandOp)

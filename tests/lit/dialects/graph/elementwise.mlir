@@ -345,3 +345,10 @@ func.func @bitwise_xor(%x: tensor<2x3xi32>, %y: tensor<3xi32>) {
   %r = graph.bitwise_xor %x, %y : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
   func.return
 }
+
+// CHECK-LABEL: func.func @bitcast
+// CHECK-NEXT: {{.*}} = graph.bitcast %x : (tensor<2x3xf32>) -> tensor<2x3xi32>
+func.func @bitcast(%x: tensor<2x3xf32>) {
+  %r = graph.bitcast %x : (tensor<2x3xf32>) -> tensor<2x3xi32>
+  func.return
+}

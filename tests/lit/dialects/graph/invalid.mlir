@@ -354,3 +354,11 @@ func.func @f(%x: tensor<4xi32>) {
   %0 = graph.sin %x : (tensor<4xi32>) -> tensor<4xi32>
   func.return
 }
+
+// -----
+
+// CHECK: :{{[0-9]+}}:3: error: 'graph.bitcast' op f32 and i64 are not of the same width
+func.func @f(%x: tensor<4xf32>) {
+  %0 = graph.bitcast %x : (tensor<4xf32>) -> tensor<4xi64>
+  func.return
+}

@@ -26,7 +26,7 @@ def runner(op: HostCallOp) -> Step:
     made: dict[Callable[[onnx.ModelProto], Evaluator], Evaluator] = {}
 
     def step(args: Results) -> Results:
-        feeds = {name: np.ascontiguousarray(arg) for name, arg in zip(names, args, strict=True)}
+        feeds = {name: np.asarray(arg, order="C") for name, arg in zip(names, args, strict=True)}
         errors: list[Exception] = []
         for make in (_onnxruntime, _reference):
             try:

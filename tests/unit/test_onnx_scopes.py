@@ -247,7 +247,7 @@ def test_a_sparse_weight_with_an_index_outside():
 def test_sequences_are_no_tensors():
     """A sequence of constants isn't stacked into one tensor."""
     source = make([node("SequenceConstruct", "a a", "y")], {"a": X})
-    assert "node 'SequenceConstruct_0' (SequenceConstruct): operator is not supported" in refusal(source)
+    assert "output 'y' is a sequence, and a program returns tensors" in refusal(source)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ they tell shapes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -26,6 +27,7 @@ from npu_mlir.frontends.onnx.check import element_type_of, graphs_of
 from npu_mlir.frontends.onnx.inputs import LARGEST
 from npu_mlir.frontends.onnx.macs import macs_of
 from npu_mlir.frontends.onnx.node import Constant, GraphBuilder, Unsupported, Value
+from npu_mlir.frontends.onnx.sequences import TensorSequence
 from npu_mlir.ir.constants import element_type
 from npu_mlir.support.dtypes import numpy_dtype
 from npu_mlir.support.locations import origin
@@ -101,6 +103,18 @@ class HostCalls:
                 results.append(Deferred(host, name, types[name], reasons[name] or ""))
         return results
 
+    def sequence(
+        self, sequence: TensorSequence, location: str, opsets: Mapping[str, int]
+    ) -> Value | Deferred | None:
+        """A sequence as one that the host holds."""
+        operands: dict[str, Value | Deferred] = {f"item{i}": item for i, item in enumerate(sequence.items)}
+        if operands:
+            node = helper.make_node("SequenceConstruct", list(operands), ["sequence"])
+        else:
+            dtype = helper.np_dtype_to_tensor_dtype(sequence.dtype)
+            node = helper.make_node("SequenceEmpty", [], ["sequence"], dtype=dtype)
+        return self.call(node, operands, [True], location, opsets)[0]
+
     def finish(self, values: Sequence[tuple[str, Deferred, onnx.TypeProto]]) -> list[SSAValue]:
         """Outputs of the model that are still deferred, with the types they are declared with, by one call."""
         types: dict[str, onnx.TypeProto] = {}
@@ -145,7 +159,7 @@ class HostCalls:
         constants = {name: v for name, v in operands.items() if isinstance(v, np.ndarray) and _is_embedded(v)}
         inputs = {name: value for name, value in operands.items() if name not in constants}
         graph = helper.make_graph(
-            [node.proto for node in nodes],
+            _named_apart([node.proto for node in nodes]),
             "host",
             [helper.make_value_info(name, _type_of(value)) for name, value in inputs.items()],
             [helper.make_value_info(name, type_) for name, type_ in outputs.items()],
@@ -204,6 +218,21 @@ class HostCalls:
         return self.count
 
 
+def _named_apart(nodes: Sequence[onnx.NodeProto]) -> list[onnx.NodeProto]:
+    """The nodes, of which no two have one name: onnxruntime insists on it."""
+    taken: Counter[str] = Counter()
+    result: list[onnx.NodeProto] = []
+    for node in nodes:
+        taken[node.name] += 1
+        if taken[node.name] > 1:
+            copy = onnx.NodeProto()
+            copy.CopyFrom(node)
+            copy.name = f"{node.name}.{taken[node.name]}"
+            node = copy
+        result.append(node)
+    return result
+
+
 def _closure(ends: Sequence[HostNode]) -> list[HostNode]:
     """The nodes and those that make what they read and only the host holds, in order."""
     found: dict[int, HostNode] = {}
@@ -235,18 +264,6 @@ def _rename_inputs(node: onnx.NodeProto, names: Mapping[str, str]) -> None:
             _rename_inputs(inner, free)
         for value in graph.output:
             value.name = free.get(value.name, value.name)
-
-
-def names_read(node: onnx.NodeProto) -> set[str]:
-    """The names from outside that a node and the graphs inside it read."""
-    names = set(node.input)
-    for graph in graphs_of(node):
-        own = {value.name for value in (*graph.input, *graph.initializer)}
-        own |= {sparse.values.name for sparse in graph.sparse_initializer}
-        own |= {name for inner in graph.node for name in inner.output}
-        read = {name for inner in graph.node for name in names_read(inner)}
-        names |= (read | {value.name for value in graph.output}) - own
-    return names - {""}
 
 
 def _called(nodes: Sequence[HostNode]) -> set[tuple[str, str]]:

@@ -7,7 +7,7 @@ Where the host may help (`fallback`), nodes without a translation become `graph.
 
 Each graph, branch and body of a function has a scope of its own: equal names in two of them never meet.
 
-Does not handle: Loop, Scan, sequences, optionals, strings.
+Does not handle: loops whose count depends on data, optionals, strings.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections import ChainMap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
@@ -26,13 +26,21 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from npu_mlir.dialects.graph import element_of, shapes
 from npu_mlir.frontends.onnx.check import check_declared, check_model, element_type_of, type_name
+from npu_mlir.frontends.onnx.control_flow import BODIES
 from npu_mlir.frontends.onnx.converters import CONVERTERS
 from npu_mlir.frontends.onnx.fold import CannotEvaluate, evaluate
 from npu_mlir.frontends.onnx.functions import DEEPEST, bound, has_body, is_default, opsets_of, standard_body
-from npu_mlir.frontends.onnx.host_calls import Deferred, HostCalls, names_read
+from npu_mlir.frontends.onnx.host_calls import Deferred, HostCalls
 from npu_mlir.frontends.onnx.inputs import baked_inputs, freeze_inputs, model_inputs
 from npu_mlir.frontends.onnx.load import load_apart
+from npu_mlir.frontends.onnx.names import live_nodes, names_read
 from npu_mlir.frontends.onnx.node import Constant, Node, Unsupported, UnsupportedInBody, Value
+from npu_mlir.frontends.onnx.sequences import (
+    SEQUENCE_OPERATORS,
+    Body,
+    TensorSequence,
+    sequence_results,
+)
 from npu_mlir.frontends.onnx.tensors import array_of, dense_of
 from npu_mlir.frontends.onnx.upgrade import upgraded
 from npu_mlir.ir.constants import make_constant
@@ -65,11 +73,15 @@ def import_model(
     return _Importer(model, frozen, weights, baked, fallback is not None, frozenset(left)).run()
 
 
+Known: TypeAlias = Value | Deferred | TensorSequence
+"""What a name of the model stands for."""
+
+
 @dataclass(frozen=True)
 class _Scope:
     """What names stand for in a graph, a branch of it (which sees the names around it) or the body of a function."""
 
-    values: ChainMap[str, Value | Deferred | None]
+    values: ChainMap[str, Known | None]
     opsets: Mapping[str, int]
     location: str | None = None
     """In the body of a function: the node of the model that calls it."""
@@ -148,7 +160,7 @@ class _Importer:
 
     def _visit(self, nodes: Sequence[onnx.NodeProto], wanted: set[str], scope: _Scope) -> None:
         """Convert the nodes of a graph on which the wanted names depend."""
-        for proto, used in _live_nodes(nodes, wanted):
+        for proto, used in live_nodes(nodes, wanted):
             location = scope.location
             if location is None:
                 location = proto.name or f"{proto.op_type}_{self.count}"
@@ -156,7 +168,7 @@ class _Importer:
             self._visit_node(proto, used, location, scope)
 
     def _visit_node(self, proto: onnx.NodeProto, used: Sequence[bool], location: str, scope: _Scope) -> None:
-        results: Sequence[Value | Deferred | None]
+        results: Sequence[Known | None]
         try:
             if location in self.left and scope.location is None:
                 raise Unsupported("it is left to the host")
@@ -173,26 +185,33 @@ class _Importer:
 
     def _refused(
         self, proto: onnx.NodeProto, used: Sequence[bool], location: str, scope: _Scope, error: Exception
-    ) -> Sequence[Value | Deferred | None]:
+    ) -> Sequence[Known | None]:
         """What the host makes of a node without a translation, if it may; otherwise a problem of the model."""
         if self.host is None:
-            self.problems.append(f"node '{location}' ({proto.op_type}): {error}")
+            self._note(f"node '{location}' ({proto.op_type}): {error}")
             return ()
         operands: dict[str, Value | Deferred] = {}
-        for name in sorted(names_read(proto)):
-            value = scope.values.get(name)
-            if value is None:
-                return ()
-            operands[name] = value
         try:
+            for name in sorted(names_read(proto)):
+                value = scope.values.get(name)
+                if isinstance(value, TensorSequence):
+                    value = self.host.sequence(value, location, scope.opsets)
+                if value is None:
+                    return ()
+                operands[name] = value
             return self.host.call(proto, operands, used, location, scope.opsets)
         except Unsupported as refused:
-            self.problems.append(f"node '{location}' ({proto.op_type}): {refused}")
+            self._note(f"node '{location}' ({proto.op_type}): {refused}")
             return ()
+
+    def _note(self, problem: str) -> None:
+        """Remember a problem, once for a body that is written out several times."""
+        if problem not in self.problems:
+            self.problems.append(problem)
 
     def _results(
         self, proto: onnx.NodeProto, used: Sequence[bool], location: str, scope: _Scope
-    ) -> Sequence[Value | Deferred | None]:
+    ) -> Sequence[Known | None]:
         inputs = [scope.values.get(name) for name in proto.input]
         failed_before = any(name and scope.values.get(name) is None for name in proto.input)
         function = self.functions.get((proto.domain, proto.op_type, proto.overload))
@@ -203,22 +222,26 @@ class _Importer:
             return () if failed_before else self._call(body, inputs, location, replace(scope, opsets=opsets))
         if any(isinstance(value, Deferred) for value in inputs):
             raise Unsupported("only the host can hold its operands")
-        known_inputs = [value for value in inputs if not isinstance(value, Deferred)]
-        if not failed_before and all(not isinstance(value, SSAValue) for value in inputs):
+        standard = is_default(proto.domain)
+        known = standard and proto.op_type in CONVERTERS
+        structural = standard and proto.op_type in STRUCTURAL
+        if failed_before and (known or structural or has_body(proto, scope.opsets)):
+            return ()
+        tensors = [value for value in inputs if not isinstance(value, Deferred | TensorSequence)]
+        at_run_time = any(isinstance(value, SSAValue) for value in tensors)
+        if len(tensors) == len(inputs) and not failed_before and not at_run_time:
             try:
-                return evaluate(proto, known_inputs, scope.opsets)
+                return evaluate(proto, tensors, scope.opsets)
             except CannotEvaluate:
                 pass
-        known = is_default(proto.domain) and proto.op_type in CONVERTERS
-        is_if = proto.op_type == "If" and is_default(proto.domain)
-        if failed_before and (known or is_if or has_body(proto, scope.opsets)):
-            return ()
-        if is_if:
-            return self._inline_branch(proto, inputs[0], scope)
+        if structural or (proto.op_type == "Identity" and len(tensors) < len(inputs)):
+            return self._structural(proto, inputs, used, location, scope)
+        if len(tensors) < len(inputs):
+            raise Unsupported("an operand is a sequence")
         if known:
-            return self._converted(proto, used, location, scope)
+            return self._converted(proto, tensors, used, location, scope)
         if has_body(proto, scope.opsets):
-            body = standard_body(proto, known_inputs, scope.opsets)
+            body = standard_body(proto, tensors, scope.opsets)
             if body is not None:
                 opsets = {**scope.opsets, **opsets_of(body.opset_import)}
                 inner = replace(scope, opsets=opsets, standard=True)
@@ -227,11 +250,14 @@ class _Importer:
         raise Unsupported(f"operator{domain} is not supported")
 
     def _converted(
-        self, proto: onnx.NodeProto, used: Sequence[bool], location: str, scope: _Scope
+        self,
+        proto: onnx.NodeProto,
+        inputs: Sequence[Value | None],
+        used: Sequence[bool],
+        location: str,
+        scope: _Scope,
     ) -> Sequence[Value | None]:
         """What the operator's converter makes of a node."""
-        values = [scope.values.get(name) for name in proto.input]
-        inputs = [value for value in values if not isinstance(value, Deferred)]
         opset, standard = scope.opsets.get("", 0), scope.standard
         node = Node(proto, inputs, opset, location, self, used, in_standard_body=standard)
         converted = CONVERTERS[proto.op_type](node)
@@ -239,34 +265,72 @@ class _Importer:
         node.check_all_asked(len(results))
         return results
 
+    def _structural(
+        self,
+        proto: onnx.NodeProto,
+        inputs: Sequence[Known | None],
+        used: Sequence[bool],
+        location: str,
+        scope: _Scope,
+    ) -> Sequence[Known | None]:
+        """What becomes of a node with a body, or of one that makes or reads sequences."""
+        if proto.op_type == "If":
+            return self._inline_branch(proto, inputs[0], scope)
+        operands = [value for value in inputs if not isinstance(value, Deferred)]
+        arrays = [None if isinstance(value, TensorSequence) else value for value in operands]
+        opset, standard = scope.opsets.get("", 0), scope.standard
+        node = Node(proto, arrays, opset, location, self, used, in_standard_body=standard)
+        problems = len(self.problems)
+        try:
+            if proto.op_type in BODIES:
+                results = BODIES[proto.op_type](node, operands, self._body(scope))
+            else:
+                results = sequence_results(node, operands)
+        except Unsupported:
+            # As a whole it is refused, or the host's: so is what was written out before.
+            del self.problems[problems:]
+            raise
+        if results:
+            node.check_all_asked(len(results))
+        return results
+
+    def _body(self, scope: _Scope) -> Body:
+        """Imports graphs inside a node of this scope."""
+
+        def run(graph: onnx.GraphProto, values: Mapping[str, Known | None]) -> list[Known | None]:
+            inner = scope.branch()
+            _add_initializers(graph, inner)
+            inner.values.update(values)
+            self._visit(graph.node, {value.name for value in graph.output}, inner)
+            return [inner.values.get(value.name) for value in graph.output]
+
+        return run
+
     def _call(
         self,
         body: onnx.FunctionProto,
-        inputs: Sequence[Value | Deferred | None],
+        inputs: Sequence[Known | None],
         location: str,
         scope: _Scope,
-    ) -> list[Value | Deferred | None]:
+    ) -> list[Known | None]:
         """The results of a function, whose nodes are converted as if they were the calling node."""
         if scope.depth == DEEPEST:
             raise Unsupported(f"functions call each other more than {DEEPEST} deep")
-        names: dict[str, Value | Deferred | None] = dict(zip(body.input, inputs, strict=False))
+        names: dict[str, Known | None] = dict(zip(body.input, inputs, strict=False))
         values = ChainMap({**names, "": None})
         inner = _Scope(values, scope.opsets, location, scope.depth + 1, scope.standard)
         self._visit(body.node, set(body.output), inner)
         return [inner.values.get(name) for name in body.output]
 
     def _inline_branch(
-        self, proto: onnx.NodeProto, condition: Value | Deferred | None, scope: _Scope
-    ) -> list[Value | Deferred | None]:
+        self, proto: onnx.NodeProto, condition: Known | None, scope: _Scope
+    ) -> list[Known | None]:
         """The results of the branch that a known condition takes."""
         if not isinstance(condition, np.ndarray):
             raise Unsupported("its condition is not a constant")
         taken = "then_branch" if bool(condition.reshape(-1)[0]) else "else_branch"
         branch: onnx.GraphProto = next(entry.g for entry in proto.attribute if entry.name == taken)
-        inner = scope.branch()
-        _add_initializers(branch, inner)
-        self._visit(branch.node, {value.name for value in branch.output}, inner)
-        return [inner.values.get(value.name) for value in branch.output]
+        return self._body(scope)(branch, {})
 
     def _argument(self, value: onnx.ValueInfoProto) -> SSAValue:
         number = value.type.tensor_type.elem_type
@@ -287,7 +351,9 @@ class _Importer:
             made = {id(d[1]): value for d, value in zip(deferred, self.host.finish(deferred), strict=True)}
         return [self._result(o, made.get(id(v)) if isinstance(v, Deferred) else v) for o, v in held]
 
-    def _result(self, output: onnx.ValueInfoProto, value: Value | None) -> SSAValue:
+    def _result(self, output: onnx.ValueInfoProto, value: Value | TensorSequence | None) -> SSAValue:
+        if isinstance(value, TensorSequence):
+            raise UserError(f"output '{output.name}' is a sequence, and a program returns tensors")
         if value is None:
             raise UserError(f"nothing in the model computes its output '{output.name}'")
         value = value if isinstance(value, SSAValue) else self.materialise(value, output.name)
@@ -312,6 +378,10 @@ class _Importer:
         )
 
 
+STRUCTURAL = {"If", *BODIES, *SEQUENCE_OPERATORS}
+"""Operators that no op stands for: what they say is known when a model is imported."""
+
+
 def _add_initializers(
     graph: onnx.GraphProto, scope: _Scope, known: Mapping[int, np.ndarray] | None = None
 ) -> None:
@@ -320,25 +390,3 @@ def _add_initializers(
         scope.values[tensor.name] = known[number] if number in known else array_of(tensor)
     for sparse in graph.sparse_initializer:
         scope.values[sparse.values.name] = dense_of(sparse)
-
-
-def _live_nodes(nodes: Sequence[onnx.NodeProto], wanted: set[str]) -> list[tuple[onnx.NodeProto, list[bool]]]:
-    """The nodes that contribute to the wanted names, in order, each with which of its outputs are used."""
-    needed = set(wanted)
-    live: list[tuple[onnx.NodeProto, list[bool]]] = []
-    for node in reversed(nodes):
-        used = [name in needed and name != "" for name in node.output]
-        if any(used):
-            live.append((node, used))
-            needed |= _names_read(node)
-    return live[::-1]
-
-
-def _names_read(node: onnx.NodeProto) -> set[str]:
-    """The names that a node and the graphs inside it refer to."""
-    names = set(node.input)
-    for attribute in node.attribute:
-        for inner in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
-            names |= {name for nested in inner.node for name in _names_read(nested)}
-            names |= {value.name for value in inner.output}
-    return names

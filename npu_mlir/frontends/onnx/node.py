@@ -166,6 +166,10 @@ class Node:
         """A constant that this node needs for the given role."""
         return self._builder.materialise(array, f"{self.location}.{role}")
 
+    def given(self, value: Value, role: str) -> SSAValue:
+        """A value of the module; an array becomes one, which this node needs for the given role."""
+        return value if isinstance(value, SSAValue) else self.array(value, role)
+
     def attribute(self, name: str) -> Any:
         """The value of an attribute, None if it is not given."""
         self._asked.add(name)

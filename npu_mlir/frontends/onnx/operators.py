@@ -19,8 +19,10 @@ from typing import Any
 import onnx
 
 from npu_mlir.frontends.onnx import converters
+from npu_mlir.frontends.onnx.control_flow import BODIES
 from npu_mlir.frontends.onnx.converters import CONVERTERS
 from npu_mlir.frontends.onnx.fold import DOUBTFUL, NOT_PURE
+from npu_mlir.frontends.onnx.sequences import SEQUENCE_OPERATORS
 from npu_mlir.frontends.onnx.upgrade import OLDEST_OPSET
 
 PASSED = ("device", "views", "folded", "device+host")
@@ -105,6 +107,10 @@ def _how(name: str, schema: Any) -> tuple[str, tuple[str, ...]]:
         return "a constant", tuple(sorted(schema.attributes))
     if name == "If":
         return "the branch that a known condition takes", tuple(sorted(schema.attributes))
+    if name in BODIES:
+        return "its body, as often as it is known to run", tuple(sorted(schema.attributes))
+    if name in SEQUENCE_OPERATORS:
+        return "while the model is imported", tuple(sorted(schema.attributes))
     if schema.has_function or schema.has_context_dependent_function:
         return "expanded into the function that defines it", tuple(sorted(schema.attributes))
     return "not supported" if name in NOT_PURE | DOUBTFUL else "on constants only", ()

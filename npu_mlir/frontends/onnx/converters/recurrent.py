@@ -25,12 +25,10 @@ from xdsl.ir import SSAValue
 from npu_mlir.dialects import graph
 from npu_mlir.dialects.graph import shape_of
 from npu_mlir.frontends.onnx.node import Node, Unsupported, converts
+from npu_mlir.frontends.onnx.pieces import cut, join, reshaped
 
 MOST_STEPS = 512
 """Steps that are written one behind the other."""
-
-CONCATENATED = 8
-"""Values that are joined at a time: a position of the result looks at all of them."""
 
 Activation: TypeAlias = Callable[[SSAValue], SSAValue]
 
@@ -192,24 +190,15 @@ class _Recurrence:
 
     def join(self, values: Sequence[SSAValue]) -> SSAValue:
         """Values behind each other along the first dim."""
-        joined = list(values)
-        while len(joined) > 1:
-            groups = [joined[i : i + CONCATENATED] for i in range(0, len(joined), CONCATENATED)]
-            joined = [self.node.add(graph.ConcatOp(g, 0)) if len(g) > 1 else g[0] for g in groups]
-        return joined[0]
+        return self.node.given(join(self.node, values, 0), "joined")
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         """The value under another shape."""
-        return value if shape_of(value) == tuple(shape) else self.node.add(graph.ReshapeOp(value, shape))
+        return self.node.given(reshaped(self.node, value, shape), "reshaped")
 
     def cut(self, value: SSAValue, axis: int, at: int, size: int) -> SSAValue:
         """`size` positions of a dim from `at` on."""
-        sizes = list(shape_of(value))
-        if (at, size) == (0, sizes[axis]):
-            return value
-        offsets = [0] * len(sizes)
-        offsets[axis], sizes[axis] = at, size
-        return self.node.add(graph.SliceOp(value, offsets, sizes, [1] * len(sizes)))
+        return self.node.given(cut(self.node, value, axis, at, size), "cut")
 
     def part(self, value: SSAValue, axis: int, number: int, shape: Sequence[int]) -> SSAValue:
         """What a value has for one direction."""

@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from npu_mlir.dialects import graph
@@ -29,6 +30,11 @@ def wide(array: Array) -> Array:
     """The array in the type that it is computed in: 16-bit floats in f32, all else as it is."""
     narrow = array.dtype.kind not in "biu" and array.dtype.itemsize < 4
     return array.astype(np.float32) if narrow else array
+
+
+def factor(array: Array) -> Array:
+    """The array in the type that products of it are summed in."""
+    return array.astype(np.int32) if array.dtype.kind in "iu" and array.dtype.itemsize < 4 else wide(array)
 
 
 def _register(name: str, function: Callable[..., Any]) -> None:
@@ -123,6 +129,20 @@ for _name, _ufunc in {
 }.items():
     _register(_name, lambda op, *args, ufunc=_ufunc: ufunc(*args))
 
+
+def _quantize(op: Any, x: Array, scale: Array, zero: Array) -> Array:
+    """The quotient has the type of the scale, of which `scale` is the wide form."""
+    quotient = (x.astype(scale.dtype) / scale).astype(numpy_dtype(op.scale.type)).astype(np.float32)
+    limits = ml_dtypes.iinfo(numpy_dtype(op.result.type))
+    return np.clip(np.rint(quotient) + zero.astype(np.float32), limits.min, limits.max)
+
+
+def _dequantize(op: Any, x: Array, scale: Array, zero: Array) -> Array:
+    return (x.astype(np.float32) - zero.astype(np.float32)) * scale.astype(np.float32)
+
+
+_register("quantize", _quantize)
+_register("dequantize", _dequantize)
 _register("clip", lambda op, x: _clip(x, op.min, op.max))
 _register("leaky_relu", lambda op, x: np.where(x < 0, x * x.dtype.type(op.alpha.value.data), x))
 _register("hard_sigmoid", lambda op, x: _hard_sigmoid(x, op.alpha.value.data, op.beta.value.data))
@@ -148,7 +168,7 @@ def host_call(interp: Interpreter, op: graph.HostCallOp) -> Step:
 
 @impl("graph.conv")
 def conv(interp: Interpreter, op: graph.ConvOp, args: Results) -> Results:
-    image, kernel = wide(args[0]), wide(args[1])
+    image, kernel = factor(args[0]), factor(args[1])
     if op.layout.data is Layout.NCHW:
         image, kernel = np.moveaxis(image, 1, -1), np.moveaxis(kernel, (0, 1), (-1, -2))
     image = pad_spatial(image, op.pads.get_values(), 0)
@@ -161,7 +181,8 @@ def conv(interp: Interpreter, op: graph.ConvOp, args: Results) -> Results:
         result = _grouped_conv(image, kernel, op.group.value.data, *window)
     if op.bias is not None:
         result = result + wide(args[2])
-    return (_from_channels_last(np.asarray(result), op.layout.data).astype(args[0].dtype, copy=False),)
+    dtype = numpy_dtype(op.result.type)
+    return (_from_channels_last(np.asarray(result), op.layout.data).astype(dtype, copy=False),)
 
 
 def _grouped_conv(image: Array, kernel: Array, group: int, *window: Sequence[int]) -> Array:
@@ -228,7 +249,8 @@ def _from_channels_last(image: Array, layout: Layout) -> Array:
 
 @impl("graph.matmul")
 def matmul(interp: Interpreter, op: graph.MatmulOp, args: Results) -> Results:
-    return (np.matmul(wide(args[0]), wide(args[1])).astype(args[0].dtype, copy=False),)
+    product = np.matmul(factor(args[0]), factor(args[1]))
+    return (product.astype(numpy_dtype(op.result.type), copy=False),)
 
 
 @impl("graph.gemm")

@@ -89,7 +89,7 @@ def dense_array(attr: DenseIntOrFPElementsAttr[Any]) -> np.ndarray:
     data = attr.data.data
     if is_narrow_integer(dtype):
         array = np.frombuffer(data, np.int8).astype(dtype)
-        return np.broadcast_to(array, shape) if array.size == 1 else array.reshape(shape)
+        return np.broadcast_to(array.reshape(()), shape) if array.size == 1 else array.reshape(shape)
     if dtype != np.bool_ and len(data) == dtype.itemsize * math.prod(shape):
         return np.frombuffer(data, dtype).reshape(shape)
     values = np.array(list(attr.get_values()), dtype)

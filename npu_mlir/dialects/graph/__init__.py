@@ -73,6 +73,7 @@ from npu_mlir.dialects.graph.normalization import (
     ReduceOp,
     SoftmaxOp,
 )
+from npu_mlir.dialects.graph.quantization import DequantizeOp, QuantizeOp
 from npu_mlir.dialects.graph.trigonometry import (
     AcosOp,
     AcoshOp,
@@ -111,6 +112,7 @@ OPS: list[type[Operation]] = [
     ConvOp,
     CosOp,
     CoshOp,
+    DequantizeOp,
     DivOp,
     EqualOp,
     ErfOp,
@@ -144,6 +146,7 @@ OPS: list[type[Operation]] = [
     PReluOp,
     PadOp,
     PowOp,
+    QuantizeOp,
     ReciprocalOp,
     ReduceOp,
     ReluOp,
@@ -192,6 +195,7 @@ __all__ = [
     "ConvOp",
     "CosOp",
     "CoshOp",
+    "DequantizeOp",
     "DivOp",
     "ElementwiseOp",
     "EqualOp",
@@ -232,6 +236,7 @@ __all__ = [
     "PadOp",
     "PoolOp",
     "PowOp",
+    "QuantizeOp",
     "ReciprocalOp",
     "ReduceKind",
     "ReduceKindAttr",

@@ -1,10 +1,13 @@
-"""Graph ops that multiply and sum: convolution and matrix products. f16 operands accumulate in f32."""
+"""Graph ops that multiply and sum: convolution and matrix products. f16 operands accumulate in f32.
+
+Convolutions and products of integers of 8 and 16 bits have results of i32.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import UnitAttr
+from xdsl.dialects.builtin import AnyFloat, IntegerType, UnitAttr, i1, i32
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def
 
@@ -82,7 +85,7 @@ class ConvOp(GraphOp):
         )
 
     def infer_element_type(self) -> Attribute:
-        return require_float(self)
+        return sum_type(self)
 
     def infer_shape(self) -> Shape:
         shape, weight = shape_of(self.input), shape_of(self.weight)
@@ -107,6 +110,16 @@ class ConvOp(GraphOp):
             spatial, kernel, self.strides.get_values(), self.pads.get_values(), self.dilations.get_values()
         )
         return join_layout(batch, out, extents, self.layout.data)
+
+
+def sum_type(op: GraphOp) -> Attribute:
+    """The element type of sums of products: that of the operands, i32 for integers of 8 and 16 bits."""
+    element = GraphOp.infer_element_type(op)
+    if isinstance(element, AnyFloat):
+        return element
+    if not isinstance(element, IntegerType) or element == i1:
+        raise ShapeError(f"element type must be a number, got {element}")
+    return element if element.width.data >= i32.width.data else i32
 
 
 def split_layout(shape: Shape, layout: Layout) -> tuple[int, int, Shape]:
@@ -142,7 +155,7 @@ class MatmulOp(GraphOp):
         super().__init__([lhs, rhs])
 
     def infer_element_type(self) -> Attribute:
-        return require_float(self)
+        return sum_type(self)
 
     def infer_shape(self) -> Shape:
         return shapes.matmul(shape_of(self.lhs), shape_of(self.rhs))

@@ -9,7 +9,8 @@ in two steps. A batch norm is `x * s + t` with `s = scale / sqrt(variance + epsi
 becomes a multiplication and an addition. Then multiplications, divisions, additions and subtractions of a constant
 that has one value for each channel move into the weights and the bias of a convolution whose only use they are.
 
-Does not handle: batch norm before a convolution, or after a matrix product (both stay elementwise).
+Does not handle: batch norm before a convolution, or after a matrix product (both stay elementwise); convolutions of
+integers, which have no bias.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import AnyFloat, ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
@@ -35,6 +36,7 @@ from npu_mlir.dialects.graph import (
     ReshapeOp,
     SqrtOp,
     SubOp,
+    element_of,
     location_of,
     shape_of,
 )
@@ -69,7 +71,7 @@ class FoldBatchNorm(ModulePass):
                 if isinstance(candidate, BatchNormOp):
                     _expand(candidate, store, interpreter)
             for candidate in graph_ops(function.body.block):
-                if isinstance(candidate, ConvOp):
+                if isinstance(candidate, ConvOp) and isinstance(element_of(candidate.result), AnyFloat):
                     _absorb_users(candidate, store, releaser)
         erase_dead_ops(op)
         releaser.finish()

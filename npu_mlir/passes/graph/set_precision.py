@@ -43,6 +43,7 @@ from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects.graph import (
     CastOp,
     ConcatOp,
+    DequantizeOp,
     ElementwiseOp,
     ExpandOp,
     ExpOp,
@@ -51,6 +52,7 @@ from npu_mlir.dialects.graph import (
     LogOp,
     PadOp,
     PowOp,
+    QuantizeOp,
     ReciprocalOp,
     ReduceKind,
     ReduceOp,
@@ -75,7 +77,7 @@ from npu_mlir.ir.weights import WeightStore, weights_of
 
 WIDE, NARROW = Float32Type(), Float16Type()
 
-SENSITIVE = (ExpOp, LogOp, PowOp, SqrtOp, ReciprocalOp)
+SENSITIVE = (ExpOp, LogOp, PowOp, SqrtOp, ReciprocalOp, DequantizeOp, QuantizeOp)
 """Elementwise functions that amplify the rounding of their operands, or whose range exceeds that of f16."""
 
 SUMMING = (ReduceKind.SUM, ReduceKind.MEAN, ReduceKind.PROD)
@@ -210,7 +212,7 @@ def _wide_ops(ops: list[GraphOp]) -> set[Operation]:
     """The ops that have to stay f32, and the elementwise ops whose results go to such ops only."""
     wide: set[Operation] = set()
     for op in reversed(ops):
-        if element_of(op.result) != WIDE:
+        if element_of(op.result) != WIDE and not isinstance(op, QuantizeOp):
             continue
         users = [use.operation for use in op.result.uses]
         feeds_wide = isinstance(op, ElementwiseOp) and bool(users) and all(user in wide for user in users)

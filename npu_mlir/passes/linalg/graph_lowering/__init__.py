@@ -10,6 +10,7 @@ from npu_mlir.passes.linalg.graph_lowering import (
     elementwise,
     movement,
     normalization,
+    quantization,
     window,
 )
 from npu_mlir.passes.linalg.graph_lowering.registry import LOWERINGS, Lowering, lowering
@@ -23,5 +24,6 @@ __all__ = [
     "lowering",
     "movement",
     "normalization",
+    "quantization",
     "window",
 ]

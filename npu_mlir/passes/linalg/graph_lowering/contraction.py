@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from xdsl.dialects.builtin import AnyFloat, i32
 from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import graph
-from npu_mlir.passes.linalg.generics import Body, Builder, Map, Shape, element_of, shape_of
+from npu_mlir.passes.linalg.generics import Body, Builder, Map, Shape, bit_width, element_of, shape_of
 from npu_mlir.passes.linalg.graph_lowering.registry import elementwise, lowering, widened
 
 
@@ -22,8 +23,10 @@ def contract(
     num_dims: int,
     reductions: Sequence[int],
 ) -> SSAValue:
-    """`sum(lhs * rhs)` over the reduction dims, a new tensor of `shape`; maps of lhs, rhs and result."""
-    init = b.fill(0, shape, widened(element_of(lhs)))
+    """`sum(lhs * rhs)` over the reduction dims, a new tensor of `shape`, in 32 bits; maps of lhs, rhs and result."""
+    element = element_of(lhs)
+    narrow = not isinstance(element, AnyFloat) and bit_width(element) < bit_width(i32)
+    init = b.fill(0, shape, i32 if narrow else widened(element))
 
     def build(body: Body) -> SSAValue:
         x, y, acc = body.args

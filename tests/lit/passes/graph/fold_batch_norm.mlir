@@ -92,3 +92,18 @@ func.func @leaves_alone(%x: tensor<1x1x1x2xf32>, %w: tensor<2x1x1x1xf32>)
   func.return %3, %1, %4, %5
       : tensor<1x2x1x2xf32>, tensor<1x2x1x2xf32>, tensor<1x2x1x2xf32>, tensor<1x2x1x2xf32>
 }
+
+// A convolution of integers has no bias to take an addition into.
+// CHECK:      func.func @integers
+// CHECK-NEXT:   %[[W:.*]] = arith.constant dense<1> : tensor<2x1x1x1xi8>
+// CHECK-NEXT:   %[[ONE:.*]] = arith.constant dense<1> : tensor<i32>
+// CHECK-NEXT:   %[[R:.*]] = graph.conv %x, %[[W]] strides
+// CHECK-NEXT:   graph.add %[[R]], %[[ONE]]
+func.func @integers(%x: tensor<1x1x2x2xi8>) -> tensor<1x2x2x2xi32> {
+  %w = arith.constant dense<1> : tensor<2x1x1x1xi8>
+  %one = arith.constant dense<1> : tensor<i32>
+  %0 = graph.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1]
+      : (tensor<1x1x2x2xi8>, tensor<2x1x1x1xi8>) -> tensor<1x2x2x2xi32>
+  %1 = graph.add %0, %one : (tensor<1x2x2x2xi32>, tensor<i32>) -> tensor<1x2x2x2xi32>
+  func.return %1 : tensor<1x2x2x2xi32>
+}

@@ -1,0 +1,105 @@
+"""Graph ops between real numbers and integers that stand for them: `real = (integer - zero_point) * scale`."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import AnyFloat, IntegerType, i1
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def
+
+from npu_mlir.dialects.graph import shapes
+from npu_mlir.dialects.graph.base import ANY_TENSOR, Value, element_of, shape_of
+from npu_mlir.dialects.graph.elementwise import ElementwiseOp
+from npu_mlir.dialects.graph.shapes import Shape, ShapeError
+
+
+@irdl_op_definition
+class QuantizeOp(ElementwiseOp):
+    """
+    The integers that stand for numbers: `input / scale`, rounded to the nearest (the even one of two), plus `zero_point`,
+    limited to the range of the type, which is that of `zero_point`.
+
+    Scale and zero point broadcast to the input. The quotient is one of the scale's type, all else is computed in f32; an
+    input of integers (i32 sums) is taken as f32. What becomes of NaN is not defined.
+
+    ```mlir
+    %0 = graph.quantize %x, %scale, %zero : (tensor<2x3xf32>, tensor<f32>, tensor<ui8>) -> tensor<2x3xui8>
+    ```
+    """
+
+    name = "graph.quantize"
+
+    input = operand_def(ANY_TENSOR)
+    scale = operand_def(ANY_TENSOR)
+    zero_point = operand_def(ANY_TENSOR)
+
+    assembly_format = "$input `,` $scale `,` $zero_point attr-dict `:` functional-type(operands, results)"
+
+    def __init__(self, input: Value, scale: Value, zero_point: Value):
+        super().__init__([input, scale, zero_point])
+
+    def infer_element_type(self) -> Attribute:
+        require_scale(self.scale)
+        element = element_of(self.input)
+        if isinstance(element, AnyFloat) and element != element_of(self.scale):
+            raise ShapeError(f"input and scale are {element} and {element_of(self.scale)}")
+        return require_integer(self.zero_point)
+
+    def infer_shape(self) -> Shape:
+        return require_broadcast(self)
+
+
+@irdl_op_definition
+class DequantizeOp(ElementwiseOp):
+    """
+    The numbers that integers stand for: `(input - zero_point) * scale`, computed in f32 and rounded to the result's type.
+
+    Scale and zero point broadcast to the input.
+
+    ```mlir
+    %0 = graph.dequantize %x, %scale, %zero : (tensor<2x3xi8>, tensor<3xf32>, tensor<3xi8>) -> tensor<2x3xf32>
+    ```
+    """
+
+    name = "graph.dequantize"
+
+    input = operand_def(ANY_TENSOR)
+    scale = operand_def(ANY_TENSOR)
+    zero_point = operand_def(ANY_TENSOR)
+
+    assembly_format = "$input `,` $scale `,` $zero_point attr-dict `:` functional-type(operands, results)"
+
+    def __init__(self, input: Value, scale: Value, zero_point: Value):
+        super().__init__([input, scale, zero_point])
+
+    def infer_element_type(self) -> Attribute:
+        if require_integer(self.zero_point) != element_of(self.input):
+            raise ShapeError(f"input and zero point are {element_of(self.input)} and {element_of(self.zero_point)}")
+        return require_scale(self.scale)
+
+    def infer_shape(self) -> Shape:
+        return require_broadcast(self)
+
+
+def require_integer(value: SSAValue) -> Attribute:
+    """The element type of a tensor of integers."""
+    element = element_of(value)
+    if not isinstance(element, IntegerType) or element == i1:
+        raise ShapeError(f"element type must be an integer, got {element}")
+    return element
+
+
+def require_scale(value: SSAValue) -> Attribute:
+    """The element type of a scale."""
+    element = element_of(value)
+    if not isinstance(element, AnyFloat):
+        raise ShapeError(f"the scale must be a float, got {element}")
+    return element
+
+
+def require_broadcast(op: QuantizeOp | DequantizeOp) -> Shape:
+    """The shape of the input, to which the other operands broadcast."""
+    shape = shape_of(op.input)
+    for value in (op.scale, op.zero_point):
+        if shapes.broadcast(shape, shape_of(value)) != shape:
+            raise ShapeError(f"{shapes.text(shape_of(value))} does not broadcast to {shapes.text(shape)}")
+    return shape

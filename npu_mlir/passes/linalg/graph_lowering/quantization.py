@@ -1,0 +1,57 @@
+"""Between numbers and the integers that stand for them: one generic each, in f32."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from npu_mlir.dialects import graph
+from npu_mlir.passes.linalg.generics import Body, Builder, bit_width, element_of, shape_of
+from npu_mlir.passes.linalg.graph_lowering.registry import elementwise, lowering, scalar_of
+from npu_mlir.passes.linalg.graph_lowering.window import highest, lowest
+from npu_mlir.support.diagnostics import UserError
+
+_ROUNDING = 1.5 * 2**23
+"""Added to an f32 of less than 2**22 and taken away again, it leaves the nearest whole number, the even one of two."""
+
+WIDEST = 16
+"""Bits of the integers that f32 rounds to exactly."""
+
+
+@lowering(graph.QuantizeOp)
+def quantize(b: Builder, op: graph.QuantizeOp) -> SSAValue:
+    """Limited before it is rounded, a number is small enough to be rounded by a sum."""
+    element, known = element_of(op.result), scalar_of(op.zero_point)
+    if bit_width(element) > WIDEST:
+        raise UserError(f"graph.quantize to {element} has no lowering to linalg", loc=op)
+    low, high = lowest(element), highest(element)
+    span = high - low
+
+    def build(body: Body, x: SSAValue, scale: SSAValue, zero: SSAValue) -> SSAValue:
+        quotient = body.cast(body.apply("div", body.cast(x, scale.type), scale), f32)
+        if known is not None:
+            quotient = _limited(body, quotient, low - known, high - known)
+            rounded = body.apply("sub", body.apply("add", quotient, _ROUNDING), _ROUNDING)
+            return body.apply("add", rounded, known) if known else rounded
+        quotient = _limited(body, quotient, -span, span)
+        rounded = body.apply("sub", body.apply("add", quotient, _ROUNDING), _ROUNDING)
+        return _limited(body, body.apply("add", rounded, body.cast(zero, f32)), low, high)
+
+    return elementwise(b, op.operands, shape_of(op.result), element, build)
+
+
+def _limited(body: Body, value: SSAValue, low: float, high: float) -> SSAValue:
+    return body.apply("min", body.apply("max", value, low), high)
+
+
+@lowering(graph.DequantizeOp)
+def dequantize(b: Builder, op: graph.DequantizeOp) -> SSAValue:
+    known = scalar_of(op.zero_point)
+
+    def build(body: Body, x: SSAValue, scale: SSAValue, zero: SSAValue) -> SSAValue:
+        number = body.cast(x, f32)
+        if known != 0:
+            number = body.apply("sub", number, body.cast(zero, f32))
+        return body.apply("mul", number, body.cast(scale, f32))
+
+    return elementwise(b, op.operands, shape_of(op.result), element_of(op.result), build)

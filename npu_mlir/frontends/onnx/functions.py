@@ -35,11 +35,10 @@ def opsets_of(entries: Sequence[onnx.OperatorSetIdProto]) -> dict[str, int]:
 
 
 def schema_of(proto: onnx.NodeProto, opsets: Mapping[str, int]) -> Any:
-    """The definition of a standard operator, None if there is none."""
-    if not is_default(proto.domain):
-        return None
+    """ONNX's definition of an operator, None if there is none."""
+    domain = "" if is_default(proto.domain) else proto.domain
     try:
-        return onnx.defs.get_schema(proto.op_type, opsets.get("", 0), "")
+        return onnx.defs.get_schema(proto.op_type, opsets.get(domain, 0), domain)
     except onnx.defs.SchemaError:
         return None
 
@@ -57,7 +56,8 @@ def standard_body(
 
     Where the function was written down later than the operator's version in use, it still means the same.
     """
-    schema, version = schema_of(proto, opsets), opsets.get("", 0)
+    schema = schema_of(proto, opsets)
+    version = opsets.get("" if is_default(proto.domain) else proto.domain, 0)
     node = _with_defaults(proto, schema)
     if schema.has_function:
         data = schema.get_function_with_opset_version(_closest(schema.function_opset_versions, version))

@@ -60,9 +60,9 @@ def typed(proto: onnx.ModelProto) -> onnx.ModelProto:
     return onnx.shape_inference.infer_shapes(proto)
 
 
-def check(proto: onnx.ModelProto, x: np.ndarray = X, **options: Any) -> npu_mlir.Program:
+def check(proto: onnx.ModelProto, x: np.ndarray = X, emit: str = "graph", **options: Any) -> npu_mlir.Program:
     session: Any = ort.InferenceSession(typed(proto).SerializeToString(), providers=["CPUExecutionProvider"])
-    program = npu_mlir.compile(proto, target="toy", **{"emit": "graph", **options})
+    program = npu_mlir.compile(proto, target="toy", emit=emit, **options)
     found = program.run([x])
     for value, expected in zip(found.values(), session.run(None, {"x": x}), strict=True):
         assert value.dtype == expected.dtype and value.shape == expected.shape
@@ -174,7 +174,11 @@ def test_scan(attributes: dict[str, Any]):
 
 
 def test_scan_along_the_last_axis():
-    attributes = {"scan_input_axes": [1, 1], "scan_output_axes": [1, 1], "scan_input_directions": [1, 0]}
+    attributes: dict[str, Any] = {
+        "scan_input_axes": [1, 1],
+        "scan_output_axes": [1, 1],
+        "scan_input_directions": [1, 0],
+    }
     nodes = [node("Scan", "zero x x", "y p q", body=scan_body(), num_scan_inputs=2, **attributes)]
     check(model(nodes, "y p q", {"zero": np.ones(3, np.float32)}))
 

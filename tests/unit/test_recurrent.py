@@ -35,7 +35,9 @@ def network(
         "c": (directions, ROWS, HIDDEN),
         "p": (directions, 3 * HIDDEN),
     }
-    arrays = {n: (0.7 * generator.standard_normal(s)).astype(np.float32) for n, s in shapes.items()}
+    arrays: dict[str, Any] = {
+        n: (0.7 * generator.standard_normal(s)).astype(np.float32) for n, s in shapes.items()
+    }
     arrays["lengths"] = np.array([steps, 1, steps - 1], np.int32)
     present = {"x", "w", "r"} | {name for name in NAMES if name[0] in given}
     names = [name if name in present else "" for name in NAMES[: 8 if operator == "LSTM" else 6]]
@@ -142,11 +144,12 @@ def test_activations_of_each_direction():
 
 
 def test_what_is_refused():
-    for message, options in {
+    refused: dict[str, dict[str, Any]] = {
         "activation Swish": {"activations": ["Swish"]},
         "600 steps, and at most 512 are unrolled": {"steps": 600},
         "2 activations for 1": {"activations": ["Tanh", "Tanh"]},
-    }.items():
+    }
+    for message, options in refused.items():
         with pytest.raises(UserError) as error:
             npu_mlir.compile(network("RNN", **options)[0], emit="graph")
         assert message in error.value.notes[0].message

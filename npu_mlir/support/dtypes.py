@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     Float8E4M3FNUZType,
     Float8E5M2FNUZType,
     Float8E5M2Type,
+    Float8E8M0FNUType,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -37,6 +38,7 @@ _FLOATS: dict[type[Attribute], np.dtype[Any]] = {
     Float8E4M3FNUZType: np.dtype(ml_dtypes.float8_e4m3fnuz),
     Float8E5M2Type: np.dtype(ml_dtypes.float8_e5m2),
     Float8E5M2FNUZType: np.dtype(ml_dtypes.float8_e5m2fnuz),
+    Float8E8M0FNUType: np.dtype(ml_dtypes.float8_e8m0fnu),
     Float4E2M1FNType: np.dtype(ml_dtypes.float4_e2m1fn),
     IndexType: np.dtype(np.int64),
 }

@@ -29,9 +29,9 @@ def dtype_of(name: str) -> np.dtype[Any]:
 def all_values(name: str) -> Array:
     """Every bit pattern of a type."""
     dtype = dtype_of(name)
-    bits = (ml_dtypes.finfo if name in FLOATS else ml_dtypes.iinfo)(dtype).bits
+    bits = (ml_dtypes.iinfo if name in INTEGERS else ml_dtypes.finfo)(dtype).bits
     codes = np.arange(1 << bits, dtype=np.uint8)
-    return codes.view(dtype) if name in FLOATS else codes.astype(dtype)
+    return codes.astype(dtype) if name in INTEGERS else codes.view(dtype)
 
 
 def model(
@@ -82,6 +82,21 @@ def test_floats_round_to_nearest_even_and_saturate(target: str, saturate: int):
     limits = ml_dtypes.finfo(dtype)
     inside = np.clip(ROUNDED, float(limits.min), float(limits.max)) if saturate else ROUNDED
     check(cast("FLOAT", target, ROUNDED.shape, saturate=saturate), ROUNDED, inside.astype(dtype))
+
+
+@pytest.mark.parametrize("mode", ["up", "down", "nearest"])
+@pytest.mark.parametrize("saturate", [0, 1])
+def test_numbers_become_powers_of_2(mode: str, saturate: int):
+    x = np.array(
+        [1, 1.25, 1.5, 1.75, 2, -3, 3.4e38, 0, 1e-38, 5e-39, 5.9e-39, 6e-39, np.inf, np.nan], np.float32
+    )
+    expected = numpy_helper.to_float8e8m0(x, bool(saturate), mode)
+    check(cast("FLOAT", "FLOAT8E8M0", x.shape, saturate=saturate, round_mode=mode), x, expected)
+    check(
+        cast("FLOAT8E8M0", "FLOAT", (255,)),
+        all_values("FLOAT8E8M0")[:255],
+        np.exp2(np.arange(-127.0, 128)).astype("f"),
+    )
 
 
 @pytest.mark.parametrize(("source", "target"), list(product(["FLOAT", "INT32", "UINT8", "BOOL"], INTEGERS)))

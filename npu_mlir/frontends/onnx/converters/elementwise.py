@@ -145,15 +145,17 @@ def _known_scalar(node: Node, index: int) -> Any:
 @converts("Cast")
 def cast(node: Node) -> SSAValue:
     """A cast to the type that `to` names; one that we do not have is refused."""
-    return converted(node, node.value(0), element_named(node.integer("to", 0)), _saturates(node))
+    return converted(node, node.value(0), element_named(node.integer("to", 0)), *_rounding(node))
 
 
 @converts("CastLike")
 def cast_like(node: Node) -> Value | Sequence[Value]:
     """A cast to the element type of the second operand; only that has to be known for a constant to stay one."""
-    raw, like, saturates = node.raw(0), node.raw(1), _saturates(node)
+    raw, like = node.raw(0), node.raw(1)
+    saturate, rounding = _rounding(node)
     if isinstance(raw, np.ndarray) and isinstance(like, SSAValue):
-        attributes = {} if saturates else {"saturate": 0}
+        attributes: dict[str, Any] = {} if saturate else {"saturate": 0}
+        attributes |= {} if rounding == "up" else {"round_mode": rounding}
         cast_node = onnx.helper.make_node(
             "Cast",
             ["x"],
@@ -163,13 +165,12 @@ def cast_like(node: Node) -> Value | Sequence[Value]:
         )
         with suppress(CannotEvaluate):
             return evaluate(cast_node, [raw], {"": node.opset})
-    return converted(node, node.value(0), element_of(node.value(1)), saturates)
+    return converted(node, node.value(0), element_of(node.value(1)), saturate, rounding)
 
 
-def _saturates(node: Node) -> bool:
-    """Whether a cast saturates; the mode of rounding says something of a type alone that we do not have."""
-    node.require("round_mode", "up")
-    return bool(node.integer("saturate", 1))
+def _rounding(node: Node) -> tuple[bool, str]:
+    """Whether a cast to a float of 8 bits saturates, and how one to powers of 2 rounds."""
+    return bool(node.integer("saturate", 1)), node.text("round_mode", "up")
 
 
 @converts("Identity", "Dropout")

@@ -187,18 +187,19 @@ def _cubic(distance: Array, a: float) -> Array:
     return np.where(distance <= 1, near, np.where(distance < 2, far, 0))
 
 
-def contracted(node: Node, value: SSAValue, axis: int, matrix: Array) -> SSAValue:
-    """The matrix times each line of the value along an axis."""
+def contracted(node: Node, value: SSAValue, axis: int, matrix: Array, role: str | None = None) -> SSAValue:
+    """The matrix times each line of the value along an axis. The role names the matrix among the node's constants."""
     shape = shape_of(value)
     after, before = matrix.shape
     if after == before and np.array_equal(matrix, np.eye(before)):
         return value
+    role = role or f"weights{axis}"
     matrix = matrix.astype(numpy_dtype(element_of(value)))
     outer, inner = prod(shape[:axis]), prod(shape[axis + 1 :])
     result = (*shape[:axis], after, *shape[axis + 1 :])
     if inner == 1:
         lines = reshaped(node, value, (outer, before))
-        right = node.array(np.ascontiguousarray(matrix.T), f"weights{axis}")
+        right = node.array(np.ascontiguousarray(matrix.T), role)
         return reshaped(node, node.add(graph.MatmulOp(lines, right)), result)
     planes = reshaped(node, value, (outer, before, inner))
-    return reshaped(node, node.add(graph.MatmulOp(node.array(matrix, f"weights{axis}"), planes)), result)
+    return reshaped(node, node.add(graph.MatmulOp(node.array(matrix, role), planes)), result)

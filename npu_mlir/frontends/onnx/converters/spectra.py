@@ -103,8 +103,6 @@ def factors_of(length: int, known: int, *, inverse: bool, onesided: bool) -> Mat
     angles = 2 * np.pi / length * steps
     if not inverse:
         return np.exp(-1j * angles)
-    factors = np.exp(1j * angles) / length
-    if onesided:
-        own = (2 * np.arange(known)) % length == 0
-        factors = factors * np.where(own, 1, 2)
-    return factors
+    own = (2 * np.arange(known)) % length == 0
+    times = np.where(own, 1, 2) if onesided else 1
+    return np.exp(1j * angles) * times / length

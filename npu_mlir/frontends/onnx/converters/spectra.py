@@ -105,4 +105,4 @@ def factors_of(length: int, known: int, *, inverse: bool, onesided: bool) -> Mat
         return np.exp(-1j * angles)
     own = (2 * np.arange(known)) % length == 0
     times = np.where(own, 1, 2) if onesided else 1
-    return np.exp(1j * angles) * times / length
+    return np.asarray(np.exp(1j * angles) * times / length, np.complex128)

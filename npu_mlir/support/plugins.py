@@ -5,7 +5,7 @@ A single file, for work in progress:
     npu-opt --load-pass-plugin my_pass.py in.mlir --my-pass
 
 Each `ModulePass` and each `Dialect` that the file defines can be used by its name, and what a `Plugin` in it brings;
-meanings and costs register themselves when the file is imported (`npu_mlir.interpreters.impl`,
+converters of ONNX operators (`npu_mlir.frontends.onnx.node.converts`), meanings and costs register themselves when the file is imported (`npu_mlir.interpreters.impl`,
 `npu_mlir.targets.cost.cost`).
 
 An installed package, through an entry point of the group `npu_mlir.plugins`:
@@ -15,7 +15,8 @@ An installed package, through an entry point of the group `npu_mlir.plugins`:
 
     PLUGIN = Plugin(passes={"my-pass": "my_package.my_pass:MyPass"}, dialects={"my": "my_package.my:My"},
                     meanings={"my": "my_package.meanings"}, targets={"my-npu": "my_package/my_npu.toml"},
-                    frontends={".mine": "my_package.frontend:MINE"})
+                    frontends={".mine": "my_package.frontend:MINE"},
+                    operators={"com.example::Mine": "my_package.operators:mine"})
 
 Installed plugins are looked for only when a name is not ours: finding entry points takes longer than the start of a
 tool.
@@ -34,7 +35,7 @@ from types import ModuleType
 
 from npu_mlir.support.diagnostics import SourceLocation, UserError, register_source
 from npu_mlir.support.files import note_input
-from npu_mlir.support.registry import add_names
+from npu_mlir.support.registry import add_names, table
 
 GROUP = "npu_mlir.plugins"
 """The entry point group of installed plugins."""
@@ -59,6 +60,8 @@ class Plugin:
     """`{".suffix": "module:FRONTEND"}`, or with `"module.Class"` of models that are objects in place of a suffix"""
     references: Mapping[str, str] = field(default_factory=dict[str, str])
     """`{"name": "module:Class"}`: what `--compare` takes"""
+    operators: Mapping[str, str] = field(default_factory=dict[str, str])
+    """`{"domain::Operator": "module:function"}`: functions that say what an operator of ONNX models is"""
 
 
 def add_plugin(plugin: Plugin) -> None:
@@ -69,6 +72,7 @@ def add_plugin(plugin: Plugin) -> None:
     add_names("target", {name: str(path) for name, path in plugin.targets.items()})
     add_names("frontend", plugin.frontends)
     add_names("reference", plugin.references)
+    add_names("operator", plugin.operators)
 
 
 @cache
@@ -93,7 +97,7 @@ def load_installed_plugins() -> int:
 
 
 def load_plugin_file(path: str) -> Plugin:
-    """Import a file and add the passes, dialects and plugins that it defines; returns what there was."""
+    """Import a file and add the passes, dialects, operators and plugins that it defines; returns what there was."""
     module = _import_file(path)
     from xdsl.ir import Dialect
     from xdsl.passes import ModulePass
@@ -112,12 +116,15 @@ def load_plugin_file(path: str) -> Plugin:
             if not isinstance(getattr(value, "name", None), str):
                 raise UserError(f"the pass {name} in '{path}' has no name (name = \"my-pass\")")
             passes[value.name] = f"{module.__name__}:{name}"
-    if not passes and not dialects and not plugins:
+    operators = {
+        name: where for name, where in table("operator").items() if where.startswith(f"{module.__name__}:")
+    }
+    if not passes and not dialects and not plugins and not operators:
         raise UserError(
             f"the plugin '{path}' defines no pass: a class derived from xdsl.passes.ModulePass",
             notes=["and no xdsl.ir.Dialect or npu_mlir.support.plugins.Plugin either"],
         )
-    plugin = Plugin(passes, dialects)
+    plugin = Plugin(passes, dialects, operators=operators)
     for brought in (plugin, *plugins):
         add_plugin(brought)
     LOADED_FILES.append(path)

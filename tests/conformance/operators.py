@@ -21,6 +21,7 @@ from conformance.suite import Case, case_named, dense_cases  # noqa: E402
 from conformance.verdicts import GOOD, Verdict  # noqa: E402
 from npu_mlir.frontends.onnx import operators  # noqa: E402
 from npu_mlir.frontends.onnx.check import element_type_of  # noqa: E402
+from npu_mlir.frontends.onnx.node import qualified  # noqa: E402
 
 DATA = ROOT / "npu_mlir/frontends/onnx/conformance.json"
 PAGE = ROOT / "docs/operators.md"
@@ -69,7 +70,7 @@ def _operator(case: Case) -> str | None:
     if original is None or original.kind != "node":
         return None
     nodes = original.load()[0].graph.node
-    return nodes[0].op_type if len(nodes) == 1 and nodes[0].domain in ("", "ai.onnx") else None
+    return qualified(nodes[0].op_type, nodes[0].domain) if len(nodes) == 1 else None
 
 
 def _types(case: Case) -> set[str]:

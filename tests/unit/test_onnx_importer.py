@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 from npu_mlir.dialects.graph import GraphOp, WeightOp, location_of
 from npu_mlir.frontends.onnx import import_model
+from npu_mlir.frontends.onnx.converters import CONVERTERS
+from npu_mlir.frontends.onnx.node import OPERATORS, converts
 from npu_mlir.interpreters import run_function
 from npu_mlir.ir.weights import weights_of
 from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.plugins import load_plugin_file
 
 X = np.random.default_rng(0).standard_normal((2, 3, 4, 5), np.float32)
 
@@ -377,6 +381,48 @@ def test_what_depends_on_a_refused_node_is_not_refused_as_well():
         "npu-compile --list-ops says what is supported",
         "--fallback host leaves such nodes to the host",
     ]
+
+
+def test_a_plugin_brings_an_operator_of_its_own_domain():
+    squared = helper.make_node("SquaredRelu", ["x"], ["y"], domain="com.example", name="mine", scale=3.0)
+    source = model([squared], shape=(2, 3))
+    source.opset_import.append(helper.make_opsetid("com.example", 1))
+    assert "node 'mine' (SquaredRelu): operator of domain com.example is not supported" in error_of(source)
+    before, places = dict(CONVERTERS), dict(OPERATORS)
+    try:
+        load_plugin_file(str(Path(__file__).parents[2] / "examples/operators/squared_relu.py"))
+        x = np.array([[-1, 0, 1], [2, -3, 4]], np.float32)
+        (y,) = run_function(import_model(source), "main", [x])
+        np.testing.assert_array_equal(y, 3 * np.maximum(x, 0) ** 2)
+        squared.attribute.append(helper.make_attribute("surprise", 1))
+        del source.graph.node[:]
+        source.graph.node.append(squared)
+        assert "attribute surprise is not supported" in error_of(source)
+    finally:
+        for table, entries in ((CONVERTERS, before), (OPERATORS, places)):
+            table.clear()
+            table.update(entries)
+
+
+def test_an_operator_has_one_converter():
+    with pytest.raises(UserError) as info:
+        converts("Relu")(lambda node: node.value(0))
+    assert info.value.message == "a plugin brings the operator 'Relu', which exists already"
+
+
+def test_an_installed_plugin_brings_operators_on_use(monkeypatch: pytest.MonkeyPatch):
+    examples = Path(__file__).parents[2] / "examples/operators"
+    monkeypatch.syspath_prepend(str(examples))
+    monkeypatch.setitem(OPERATORS, "com.example::SquaredRelu", "squared_relu:squared_relu")
+    squared = helper.make_node("SquaredRelu", ["x"], ["y"], domain="com.example")
+    source = model([squared], shape=(2,))
+    source.opset_import.append(helper.make_opsetid("com.example", 1))
+    try:
+        (y,) = run_function(import_model(source), "main", [floats(-2, 3)])
+        np.testing.assert_array_equal(y, [0, 9])
+    finally:
+        CONVERTERS.pop("com.example::SquaredRelu", None)
+        sys.modules.pop("squared_relu", None)
 
 
 def test_a_refusal_in_a_function_names_the_node_of_the_model():

@@ -14,7 +14,8 @@ from typing import Any
 import onnx
 from xdsl.ir import Attribute
 
-from npu_mlir.frontends.onnx.functions import is_default, opsets_of, schema_of
+from npu_mlir.frontends.onnx.functions import opsets_of, schema_of
+from npu_mlir.frontends.onnx.node import is_default
 from npu_mlir.ir.constants import element_type
 from npu_mlir.support.diagnostics import Note, UserError
 

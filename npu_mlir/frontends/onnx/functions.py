@@ -17,16 +17,11 @@ import onnx
 from xdsl.ir import SSAValue
 
 from npu_mlir.dialects.graph import element_of, shape_of
-from npu_mlir.frontends.onnx.node import Unsupported, Value
+from npu_mlir.frontends.onnx.node import Unsupported, Value, is_default
 from npu_mlir.support.dtypes import numpy_dtype
 
 DEEPEST = 16
 """How far bodies may consist of functions again."""
-
-
-def is_default(domain: str) -> bool:
-    """Whether this is the domain of standard operators."""
-    return domain in ("", "ai.onnx")
 
 
 def opsets_of(entries: Sequence[onnx.OperatorSetIdProto]) -> dict[str, int]:

@@ -27,14 +27,22 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from npu_mlir.dialects.graph import element_of, shapes
 from npu_mlir.frontends.onnx.check import check_declared, check_model, element_type_of, type_name
 from npu_mlir.frontends.onnx.control_flow import BODIES
-from npu_mlir.frontends.onnx.converters import CONVERTERS
+from npu_mlir.frontends.onnx.converters import converter_of
 from npu_mlir.frontends.onnx.fold import CannotEvaluate, evaluate
-from npu_mlir.frontends.onnx.functions import DEEPEST, bound, has_body, is_default, opsets_of, standard_body
+from npu_mlir.frontends.onnx.functions import DEEPEST, bound, has_body, opsets_of, standard_body
 from npu_mlir.frontends.onnx.host_calls import Deferred, HostCalls
 from npu_mlir.frontends.onnx.inputs import baked_inputs, freeze_inputs, model_inputs
 from npu_mlir.frontends.onnx.load import load_apart
 from npu_mlir.frontends.onnx.names import live_nodes, names_read
-from npu_mlir.frontends.onnx.node import Constant, Node, Unsupported, UnsupportedInBody, Value
+from npu_mlir.frontends.onnx.node import (
+    Constant,
+    Converter,
+    Node,
+    Unsupported,
+    UnsupportedInBody,
+    Value,
+    is_default,
+)
 from npu_mlir.frontends.onnx.sequences import (
     SEQUENCE_OPERATORS,
     Body,
@@ -222,10 +230,9 @@ class _Importer:
             return () if failed_before else self._call(body, inputs, location, replace(scope, opsets=opsets))
         if any(isinstance(value, Deferred) for value in inputs):
             raise Unsupported("only the host can hold its operands")
-        standard = is_default(proto.domain)
-        known = standard and proto.op_type in CONVERTERS
-        structural = standard and proto.op_type in STRUCTURAL
-        if failed_before and (known or structural or has_body(proto, scope.opsets)):
+        converter = converter_of(proto)
+        structural = is_default(proto.domain) and proto.op_type in STRUCTURAL
+        if failed_before and (converter or structural or has_body(proto, scope.opsets)):
             return ()
         tensors = [value for value in inputs if not isinstance(value, Deferred | TensorSequence)]
         at_run_time = any(isinstance(value, SSAValue) for value in tensors)
@@ -238,8 +245,8 @@ class _Importer:
             return self._structural(proto, inputs, used, location, scope)
         if len(tensors) < len(inputs):
             raise Unsupported("an operand is a sequence")
-        if known:
-            return self._converted(proto, tensors, used, location, scope)
+        if converter is not None:
+            return self._converted(converter, proto, tensors, used, location, scope)
         if has_body(proto, scope.opsets):
             body = standard_body(proto, tensors, scope.opsets)
             if body is not None:
@@ -251,6 +258,7 @@ class _Importer:
 
     def _converted(
         self,
+        converter: Converter,
         proto: onnx.NodeProto,
         inputs: Sequence[Value | None],
         used: Sequence[bool],
@@ -260,7 +268,7 @@ class _Importer:
         """What the operator's converter makes of a node."""
         opset, standard = scope.opsets.get("", 0), scope.standard
         node = Node(proto, inputs, opset, location, self, used, in_standard_body=standard)
-        converted = CONVERTERS[proto.op_type](node)
+        converted = converter(node)
         results = [converted] if isinstance(converted, SSAValue | np.ndarray) else list(converted)
         node.check_all_asked(len(results))
         return results

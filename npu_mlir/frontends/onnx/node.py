@@ -23,6 +23,7 @@ from npu_mlir.dialects.graph import LOCATION, GraphOp, element_of, shape_of
 from npu_mlir.dialects.graph.shapes import text
 from npu_mlir.frontends.onnx.inputs import LARGEST
 from npu_mlir.support.locations import origin
+from npu_mlir.support.registry import add_names, table
 
 Constant = np.ndarray[Any, Any]
 Value = SSAValue | Constant
@@ -31,7 +32,10 @@ Value = SSAValue | Constant
 Converter = Callable[["Node"], Value | Sequence[Value]]
 
 CONVERTERS: dict[str, Converter] = {}
-"""By operator name in the default domain."""
+"""By the name of the operator, which `qualified` gives."""
+
+OPERATORS = table("operator")
+"""Where converters are, by the same names; those of installed plugins are imported on use."""
 
 
 class Unsupported(Exception):
@@ -42,12 +46,27 @@ class UnsupportedInBody(Unsupported):
     """The same of the node of the model that calls a function, for a reason in the function's body."""
 
 
-def converts(*operators: str) -> Callable[[Converter], Converter]:
-    """Register the decorated function for these operators of the default domain."""
+def is_default(domain: str) -> bool:
+    """Whether this is the domain of standard operators."""
+    return domain in ("", "ai.onnx")
+
+
+def qualified(operator: str, domain: str = "") -> str:
+    """The name of an operator: with its domain, unless that is the default one."""
+    return operator if is_default(domain) else f"{domain}::{operator}"
+
+
+def converts(*operators: str, domain: str = "") -> Callable[[Converter], Converter]:
+    """Register the decorated function for these operators of a domain, which may be one of a plugin's own.
+
+    A `UserError` if another function has one of them already.
+    """
 
     def register(function: Converter) -> Converter:
-        for operator in operators:
-            CONVERTERS[operator] = function
+        where = f"{function.__module__}:{function.__name__}"
+        names = {qualified(operator, domain): where for operator in operators}
+        add_names("operator", names)
+        CONVERTERS.update(dict.fromkeys(names, function))
         return function
 
     return register

@@ -22,6 +22,7 @@ from npu_mlir.frontends.onnx import converters
 from npu_mlir.frontends.onnx.control_flow import BODIES
 from npu_mlir.frontends.onnx.converters import CONVERTERS
 from npu_mlir.frontends.onnx.fold import DOUBTFUL, NOT_PURE
+from npu_mlir.frontends.onnx.node import qualified
 from npu_mlir.frontends.onnx.sequences import SEQUENCE_OPERATORS
 from npu_mlir.frontends.onnx.upgrade import OLDEST_OPSET
 
@@ -50,9 +51,10 @@ class Conformance:
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator of ONNX's default domain."""
+    """An operator of one of ONNX's domains."""
 
     name: str
+    """With the domain, unless that is the default one."""
     opsets: tuple[int, ...]
     """The versions of its definition that we read: each holds up to the next."""
     how: str
@@ -79,12 +81,15 @@ class Operator:
 
 
 def operators() -> list[Operator]:
-    """All operators of the default domain, by name."""
+    """All operators, by name: first those of the default domain."""
     versions: dict[str, list[Any]] = {}
-    for schema in onnx.defs.get_all_schemas_with_history():
-        if schema.domain == "":
-            versions.setdefault(schema.name, []).append(schema)
-    return [_operator(name, schemas) for name, schemas in sorted(versions.items())]
+    for schema in sorted(onnx.defs.get_all_schemas_with_history(), key=lambda schema: schema.domain):
+        versions.setdefault(qualified(schema.name, schema.domain), []).append(schema)
+    return [_operator(name, schemas) for name, schemas in sorted(versions.items(), key=_order)]
+
+
+def _order(entry: tuple[str, Any]) -> tuple[bool, str]:
+    return "::" in entry[0], entry[0]
 
 
 def _operator(name: str, schemas: list[Any]) -> Operator:
@@ -97,6 +102,8 @@ def _operator(name: str, schemas: list[Any]) -> Operator:
 
 def _is_read(schema: Any, following: Any) -> bool:
     """Whether a version of a definition is in force in an opset that we read."""
+    if schema.domain:
+        return not schema.deprecated
     return not schema.deprecated and (following is None or following.since_version > OLDEST_OPSET)
 
 

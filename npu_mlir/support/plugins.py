@@ -5,8 +5,8 @@ A single file, for work in progress:
     npu-opt --load-pass-plugin my_pass.py in.mlir --my-pass
 
 Each `ModulePass` and each `Dialect` that the file defines can be used by its name, and what a `Plugin` in it brings;
-converters of ONNX operators (`npu_mlir.frontends.onnx.node.converts`), meanings and costs register themselves when the file is imported (`npu_mlir.interpreters.impl`,
-`npu_mlir.targets.cost.cost`).
+converters of ONNX operators, meanings and costs register themselves when the file is imported
+(`npu_mlir.frontends.onnx.node.converts`, `npu_mlir.interpreters.impl`, `npu_mlir.targets.cost.cost`).
 
 An installed package, through an entry point of the group `npu_mlir.plugins`:
 

@@ -57,14 +57,21 @@ def test_affine_grid(shape: tuple[int, ...], size: list[int]):
     check(model([node("AffineGrid", "t s", align_corners=1)], inputs, 20, s=np.array(size)), inputs, **CLOSE)
 
 
+@pytest.mark.parametrize("kind", ["avg", "max"])
 @pytest.mark.parametrize("mode", ["half_pixel", "output_half_pixel"])
-def test_roi_align(mode: str):
+def test_roi_align(mode: str, kind: str):
     inputs = {
         "x": normal(2, 3, 9, 11),
         "r": np.array([[0, 0, 10, 8], [3.2, 1.5, 3.4, 6], [-9, 2, 30, 4]], np.float32),
         "b": np.array([1, 0, 1]),
     }
-    attributes = {"output_height": 3, "output_width": 4, "sampling_ratio": 3, "spatial_scale": 0.75}
+    attributes: dict[str, Any] = {
+        "output_height": 3,
+        "output_width": 4,
+        "sampling_ratio": 3,
+        "spatial_scale": 0.75,
+    }
+    attributes["mode"] = kind
     graph = model([node("RoiAlign", "x r b", coordinate_transformation_mode=mode, **attributes)], inputs, 16)
     check(graph, inputs, **CLOSE)
 

@@ -77,6 +77,41 @@ def test_pools_by_p_norms(attributes: dict[str, Any], p: int):
     check(graph, x, **CLOSE)
 
 
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 1]},
+        {"kernel_shape": [2, 3], "strides": [2, 2], "ceil_mode": 1},
+        {"kernel_shape": [2, 2], "dilations": [2, 3]},
+    ],
+)
+def test_positions_of_maxima(attributes: dict[str, Any], order: int):
+    """The first of equal elements."""
+    x = {"x": RNG.integers(-3, 3, (2, 3, 8, 9)).astype(np.float32)}
+    check(model([node("MaxPool", "x", "y i", storage_order=order, **attributes)], x), x)
+
+
+@pytest.mark.parametrize("shape", [None, [2, 3, 9, 11]])
+def test_max_unpool(shape: list[int] | None):
+    """What MaxPool took stands where it stood; the larger shape has zeros at the ends."""
+    x = normal(2, 3, 8, 10)
+    windows = x.reshape(2, 3, 4, 2, 5, 2).transpose(0, 1, 2, 4, 3, 5).reshape(2, 3, 4, 5, 4)
+    numbers = np.arange(x.size).reshape(2, 3, 4, 2, 5, 2).transpose(0, 1, 2, 4, 3, 5).reshape(2, 3, 4, 5, 4)
+    best = windows.argmax(-1)[..., None]
+    inputs = {
+        "v": np.take_along_axis(windows, best, -1)[..., 0],
+        "i": np.take_along_axis(numbers, best, -1)[..., 0],
+    }
+    names, weights = ("v i", {}) if shape is None else ("v i s", {"s": np.array(shape)})
+    graph = model([node("MaxUnpool", names, kernel_shape=[2, 2], strides=[2, 2])], inputs, **weights)
+    expected = np.zeros((2, 3, 8, 10), np.float32)
+    expected.flat[inputs["i"].reshape(-1)] = inputs["v"].reshape(-1)
+    if shape is not None:
+        expected = np.pad(expected, [(0, 0), (0, 0), (0, 1), (0, 1)])
+    check(graph, inputs, expected=[expected])
+
+
 @pytest.mark.parametrize("p", [1, 2, 3])
 def test_global_pools_by_p_norms(p: int):
     x = {"x": normal(2, 3, 8, 9)}

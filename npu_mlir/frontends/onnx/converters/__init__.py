@@ -23,6 +23,7 @@ from npu_mlir.frontends.onnx.converters import (
     spectra,
     structure,
     transposed,
+    unpooling,
     window,
 )
 from npu_mlir.frontends.onnx.node import CONVERTERS, OPERATORS, Converter, is_default, qualified
@@ -47,6 +48,7 @@ __all__ = [
     "spectra",
     "structure",
     "transposed",
+    "unpooling",
     "window",
 ]
 

@@ -11,6 +11,7 @@ An infinite element makes NaN of every sample of its channel.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from math import prod
 
 import numpy as np
@@ -194,8 +195,11 @@ def _outside(extent: int, around: int, padding: str, *, align: bool) -> Constant
 
 @converts("RoiAlign")
 def roi_align(node: Node) -> SSAValue:
-    """Means of linear samples in the bins of regions of images; the number of samples has to be given."""
-    node.require("mode", "avg")
+    """Means of linear samples in the bins of regions of images, or the maxima of their four weighted terms; the number
+    of samples has to be given."""
+    mode = node.text("mode", "avg")
+    if mode not in ("avg", "max"):
+        raise Unsupported(f"attribute mode = {mode}")
     value, regions = node.value(0), node.value(1)
     batch, channels, height, width = shape_of(value)
     count = shape_of(regions)[0]
@@ -212,46 +216,85 @@ def roi_align(node: Node) -> SSAValue:
     index = reshaped(node, from_front(node, node.value(2), batch), (count, 1))
     images = pick(node, reshaped(node, value, (batch, channels * height * width)), index, 0)
     do = _Arithmetic(node)
-    rows = _bin_weights(do, regions, 1, bins[0], ratio, height, scale, half=half)
-    columns = _bin_weights(do, regions, 0, bins[1], ratio, width, scale, half=half)
-    left = node.add(graph.TransposeOp(rows, [0, 2, 1]))
-    left = reshaped(node, left, (count, 1, bins[0], height))
-    right = reshaped(node, columns, (count, 1, width, bins[1]))
     images = reshaped(node, images, (count, channels, height, width))
-    left = node.add(graph.ExpandOp(left, (count, channels, bins[0], height)))
-    right = node.add(graph.ExpandOp(right, (count, channels, width, bins[1])))
+    rows, columns = (
+        _Samples(do, regions, column, number * ratio, extent, scale, half)
+        for column, number, extent in ((1, bins[0], height), (0, bins[1], width))
+    )
+    shape = (count, channels, bins[0], ratio, bins[1], ratio)
+    if mode == "avg":
+        means = [do.mul(_summed(node, part.linear(), ratio), 1 / ratio) for part in (rows, columns)]
+        return _between(node, means[0], images, means[1])
+    terms = [_between(node, row, images, column) for row in rows.terms() for column in columns.terms()]
+    best = reduce(lambda lhs, rhs: node.add(graph.MaximumOp(lhs, rhs)), terms)
+    return node.add(graph.ReduceOp(ReduceKind.MAX, reshaped(node, best, shape), [3, 5]))
+
+
+def _summed(node: Node, weights: SSAValue, ratio: int) -> SSAValue:
+    """The weights of the samples of each bin added up."""
+    count, extent, samples = shape_of(weights)
+    apart = reshaped(node, weights, (count, extent, samples // ratio, ratio))
+    return node.add(graph.ReduceOp(ReduceKind.SUM, apart, [3]))
+
+
+def _between(node: Node, rows: SSAValue, images: SSAValue, columns: SSAValue) -> SSAValue:
+    """Images between weights (region, extent, sample) of rows and of columns."""
+    count, channels, height, width = shape_of(images)
+    left = node.add(graph.TransposeOp(rows, [0, 2, 1]))
+    samples = shape_of(left)[1], shape_of(columns)[2]
+    left = node.add(
+        graph.ExpandOp(
+            reshaped(node, left, (count, 1, samples[0], height)), (count, channels, samples[0], height)
+        )
+    )
+    right = reshaped(node, columns, (count, 1, width, samples[1]))
+    right = node.add(graph.ExpandOp(right, (count, channels, width, samples[1])))
     return node.add(graph.MatmulOp(node.add(graph.MatmulOp(left, images)), right))
 
 
-def _bin_weights(
-    do: _Arithmetic,
-    regions: SSAValue,
-    column: int,
-    bins: int,
-    ratio: int,
-    extent: int,
-    scale: float,
-    *,
-    half: bool,
-) -> SSAValue:
-    """The weights (region, extent, bin) of an axis: means over the samples of each bin."""
-    node, count = do.node, shape_of(regions)[0]
-    start, end = (
-        do.mul(reshaped(node, box(node, regions, {1: (at, 1, 1)}), (count, 1, 1)), scale)
-        for at in (column, column + 2)
-    )
-    size = do.sub(end, start)
-    start = do.sub(start, 0.5) if half else start
-    size = size if half else node.add(graph.MaximumOp(size, node.scalar(1, size)))
-    fractions = (np.arange(bins * ratio) + 0.5) / (bins * ratio)
-    fractions = fractions.astype(numpy_dtype(element_of(regions))).reshape(1, 1, -1)
-    at = do.add(do.mul(size, node.array(fractions, f"fractions{column}")), start)
-    outside = do.node.add(graph.LogicalOrOp(do.less(at, -1.0), do.less(float(extent), at)))
-    spots = places(node, 0, extent, (1, extent, 1), at)
-    weights = hat(do, do.absolute(do.sub(do.clamp(at, 0, extent - 1), spots)))
-    weights = do.where(outside, 0.0, weights)
-    apart = reshaped(node, weights, (count, extent, bins, ratio))
-    return do.mul(node.add(graph.ReduceOp(ReduceKind.SUM, apart, [3])), 1 / ratio)
+class _Samples:
+    """The samples in regions along an axis, and the weights (region, extent, sample) of elements for them."""
+
+    def __init__(
+        self,
+        do: _Arithmetic,
+        regions: SSAValue,
+        column: int,
+        number: int,
+        extent: int,
+        scale: float,
+        half: bool,
+    ):
+        node, count = do.node, shape_of(regions)[0]
+        start, end = (
+            do.mul(reshaped(node, box(node, regions, {1: (at, 1, 1)}), (count, 1, 1)), scale)
+            for at in (column, column + 2)
+        )
+        size = do.sub(end, start)
+        start = do.sub(start, 0.5) if half else start
+        size = size if half else node.add(graph.MaximumOp(size, node.scalar(1, size)))
+        fractions = (
+            ((np.arange(number) + 0.5) / number).astype(numpy_dtype(element_of(regions))).reshape(1, 1, -1)
+        )
+        at = do.add(do.mul(size, node.array(fractions, f"fractions{column}")), start)
+        self.do, self.extent = do, extent
+        self.outside = node.add(graph.LogicalOrOp(do.less(at, -1.0), do.less(float(extent), at)))
+        self.at = do.clamp(at, 0, extent - 1)
+        self.spots = places(node, 0, extent, (1, extent, 1), at)
+
+    def linear(self) -> SSAValue:
+        """Those of linear interpolation."""
+        weights = hat(self.do, self.do.absolute(self.do.sub(self.at, self.spots)))
+        return self.do.where(self.outside, 0.0, weights)
+
+    def terms(self) -> list[SSAValue]:
+        """The same, of the element below and of the one above apart."""
+        do, low = self.do, self.do.floor(self.at)
+        fraction = do.sub(self.at, low)
+        high = do.clamp(do.add(low, 1.0), 0, self.extent - 1)
+        pairs = [(low, do.sub(1.0, fraction)), (high, fraction)]
+        parts = [do.where(do.equal(self.spots, at), weight, 0.0) for at, weight in pairs]
+        return [do.where(self.outside, 0.0, part) for part in parts]
 
 
 @converts("DeformConv")

@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import graph
 from npu_mlir.dialects.graph import shape_of
+from npu_mlir.frontends.onnx.converters.unpooling import positions_of_maxima
 from npu_mlir.frontends.onnx.node import Node, Unsupported, converts
 
 
@@ -60,7 +61,7 @@ def ceil_excess(
 
 
 @converts("MaxPool", "AveragePool")
-def pool(node: Node) -> SSAValue:
+def pool(node: Node) -> SSAValue | list[SSAValue]:
     """Maximum or average over windows of `kernel_shape` elements, with strides, dilations and padding in elements."""
     kernel = node.integers("kernel_shape")
     if kernel is None:
@@ -76,16 +77,10 @@ def pool(node: Node) -> SSAValue:
         excess = ceil_excess(extents, kernel, strides, pads, dilations)
     if node.operator == "AveragePool":
         return _average_pool(node, kernel, strides, pads, dilations, excess)
-    node.require("storage_order", 0)
-    return node.add(
-        graph.MaxPoolOp(
-            node.value(0),
-            kernel=kernel,
-            strides=strides,
-            pads=_widen(pads, excess),
-            dilations=dilations,
-        )
-    )
+    value, pads = node.value(0), _widen(pads, excess)
+    pooled = node.add(graph.MaxPoolOp(value, kernel=kernel, strides=strides, pads=pads, dilations=dilations))
+    node.integer("storage_order", 0)
+    return [pooled, positions_of_maxima(node, value, pooled, pads)] if node.is_used(1) else pooled
 
 
 def _check_same(node: Node, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> None:

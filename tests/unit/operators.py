@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 import npu_mlir
 
@@ -43,6 +44,12 @@ def reference(model: onnx.ModelProto, inputs: Arrays) -> list[np.ndarray[Any, An
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     session: Any = ort.InferenceSession(model.SerializeToString(), options)
     return [np.asarray(result) for result in session.run(None, dict(inputs))]
+
+
+def onnx_reference(model: onnx.ModelProto, inputs: Arrays) -> list[np.ndarray[Any, Any]]:
+    """What ONNX's reference implementation computes."""
+    results: Any = ReferenceEvaluator(model).run(None, dict(inputs))
+    return [np.asarray(result) for result in results]
 
 
 def check(

@@ -52,7 +52,7 @@ def test_gather_at_known_indices(axis: int, indices: np.ndarray[Any, Any]):
 
 def test_a_slice_backwards():
     x = {"x": floats(3, 37)}
-    ends = {"s": np.array([-2]), "e": np.array([-38]), "a": np.array([1]), "t": np.array([-2])}
+    ends: dict[str, Any] = {"s": np.array([-2]), "e": np.array([-38]), "a": np.array([1]), "t": np.array([-2])}
     check(model([node("Slice", "x s e a t")], x, **ends), x)
 
 
@@ -61,6 +61,7 @@ def test_a_slice_backwards():
 def test_gather_elements(axis: int, known: bool):
     """The indices may have smaller extents than the data."""
     x, i = floats(6, 5, 7), below(5, 4, 5, 3)
+    weights: dict[str, Any]
     inputs, weights = ({"x": x}, {"i": i}) if known else ({"x": x, "i": i}, {})
     check(model([node("GatherElements", "x i", axis=axis)], inputs, **weights), inputs)
 
@@ -71,6 +72,7 @@ def test_gather_elements(axis: int, known: bool):
 )
 def test_gather_nd(batch: int, indices: tuple[int, ...], known: bool):
     x, i = floats(4, 3, 5, 3), below(3, *indices)
+    weights: dict[str, Any]
     inputs, weights = ({"x": x}, {"i": i}) if known else ({"x": x, "i": i}, {})
     check(model([node("GatherND", "x i", batch_dims=batch)], inputs, **weights), inputs)
 
@@ -80,6 +82,7 @@ def test_gather_nd(batch: int, indices: tuple[int, ...], known: bool):
 def test_scatter_elements(reduction: str, known: bool):
     """Several updates may meet one element; without a reduction the last stays."""
     x, u, i = tied(4, 6), tied(3, 5), below(6, 3, 5)
+    weights: dict[str, Any]
     inputs, weights = ({"x": x, "u": u}, {"i": i}) if known else ({"x": x, "u": u, "i": i}, {})
     check(model([node("ScatterElements", "x i u", axis=1, reduction=reduction)], inputs, **weights), inputs)
 
@@ -88,6 +91,7 @@ def test_scatter_elements(reduction: str, known: bool):
 @pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min"])
 def test_scatter_nd(reduction: str, known: bool):
     x, u, i = tied(5, 4, 3), tied(2, 3, 3), below(4, 2, 3, 2)
+    weights: dict[str, Any]
     inputs, weights = ({"x": x, "u": u}, {"i": i}) if known else ({"x": x, "u": u, "i": i}, {})
     check(model([node("ScatterND", "x i u", reduction=reduction)], inputs, **weights), inputs)
 
@@ -103,7 +107,7 @@ def test_scatter_keeps_what_is_no_number():
 @pytest.mark.parametrize(("axis", "keepdims"), [(0, 1), (1, 0), (-1, 1)])
 def test_arg_reductions(operator: str, last: int, axis: int, keepdims: int):
     inputs = {"x": tied(6, 37, 5)}
-    attributes = {"axis": axis, "keepdims": keepdims, "select_last_index": last}
+    attributes: dict[str, Any] = {"axis": axis, "keepdims": keepdims, "select_last_index": last}
     check(model([node(operator, "x", **attributes)], inputs), inputs)
 
 
@@ -153,7 +157,7 @@ def test_reverse_sequence(time: int, batch: int):
 @pytest.mark.parametrize("axis", [None, 1])
 def test_compress_by_a_known_condition(axis: int | None):
     inputs = {"x": floats(3, 6)}
-    attributes = {} if axis is None else {"axis": axis}
+    attributes: dict[str, Any] = {} if axis is None else {"axis": axis}
     condition = np.array([True, False, False, True, True])
     check(model([node("Compress", "x c", **attributes)], inputs, c=condition), inputs)
 
@@ -185,7 +189,7 @@ def test_cumulative_sums(extent: int, exclusive: int, reverse: int):
     x = tied(3, extent, 2)
     x[0, extent // 2, 0] = np.inf
     inputs = {"x": x}
-    attributes = {"exclusive": exclusive, "reverse": reverse}
+    attributes: dict[str, Any] = {"exclusive": exclusive, "reverse": reverse}
     check(model([node("CumSum", "x a", **attributes)], inputs, a=np.int64(1)), inputs, rtol=1e-6)
 
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx.reference import ReferenceEvaluator
 
 from npu_mlir.dialects.graph import ConcatOp, WhereOp
 from npu_mlir.frontends.onnx import import_model
-from operators import check, model, node
+from operators import check, model, node, onnx_reference
 
 RNG = np.random.default_rng(3)
 TRANSFORMATIONS = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric"]
@@ -29,10 +28,13 @@ def test_nearest(rounding: str, transformation: str):
     x["x"][0, 0, 3] = np.inf
     x["x"][1, 2, 0, 0] = np.nan
     for size in SIZES[:3]:
-        attributes = {"coordinate_transformation_mode": transformation, "nearest_mode": rounding}
+        attributes: dict[str, Any] = {
+            "coordinate_transformation_mode": transformation,
+            "nearest_mode": rounding,
+        }
         graph = model([node("Resize", "x _ _ s", **attributes)], x, 19, s=np.array([2, 3, *size]))
         numbers = np.arange(x["x"].size, dtype=np.float32).reshape(x["x"].shape)
-        (moved,) = ReferenceEvaluator(graph).run(None, {"x": numbers})
+        (moved,) = onnx_reference(graph, {"x": numbers})
         check(graph, x, expected=[x["x"].reshape(-1)[moved.astype(int)]])
 
 
@@ -41,7 +43,7 @@ def test_nearest(rounding: str, transformation: str):
 def test_interpolation(mode: str, transformation: str):
     x = image(1, 3, 7, 10)
     for size in SIZES[:3]:
-        attributes = {"mode": mode, "coordinate_transformation_mode": transformation}
+        attributes: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": transformation}
         graph = model([node("Resize", "x _ _ s", **attributes)], x, 19, s=np.array([1, 3, *size]))
         check(graph, x, rtol=1e-4, atol=1e-5)
 
@@ -51,16 +53,16 @@ def test_interpolation(mode: str, transformation: str):
 def test_antialias(mode: str, exclude: int):
     """onnxruntime leaves out what lies outside in any case, so ONNX's reference is meant."""
     x = image(1, 2, 19, 10)
-    attributes = {"mode": mode, "antialias": 1, "exclude_outside": exclude}
+    attributes: dict[str, Any] = {"mode": mode, "antialias": 1, "exclude_outside": exclude}
     for size in SIZES:
         graph = model([node("Resize", "x _ _ s", **attributes)], x, 19, s=np.array([1, 2, *size]))
-        check(graph, x, expected=ReferenceEvaluator(graph).run(None, x), rtol=1e-4, atol=1e-5)
+        check(graph, x, expected=onnx_reference(graph, x), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 def test_a_crop_that_reaches_outside(mode: str):
     x = image(1, 2, 8, 9)
-    attributes = {
+    attributes: dict[str, Any] = {
         "coordinate_transformation_mode": "tf_crop_and_resize",
         "extrapolation_value": 7.5,
         "mode": mode,
@@ -73,9 +75,9 @@ def test_a_crop_that_reaches_outside(mode: str):
 @pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
 def test_aspect_ratio(policy: str):
     x = image(1, 2, 8, 12)
-    attributes = {"axes": [3, 2], "keep_aspect_ratio_policy": policy, "mode": "linear"}
+    attributes: dict[str, Any] = {"axes": [3, 2], "keep_aspect_ratio_policy": policy, "mode": "linear"}
     graph = model([node("Resize", "x _ _ s", **attributes)], x, 19, s=np.array([9, 7]))
-    check(graph, x, expected=ReferenceEvaluator(graph).run(None, x), rtol=1e-4, atol=1e-5)
+    check(graph, x, expected=onnx_reference(graph, x), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
@@ -89,6 +91,6 @@ def test_old_operators(operator: str, opset: int, mode: str):
 def test_enlarging_by_whole_factors_moves_lines_only():
     """Neither pieces one by one nor selections."""
     x = image(1, 2, 100, 50)
-    attributes = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-    graph = model([node("Resize", "x _ f", **attributes)], x, f=np.float32([1, 1, 2, 3]))
+    attributes: dict[str, Any] = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    graph = model([node("Resize", "x _ f", **attributes)], x, f=np.array([1, 1, 2, 3], np.float32))
     assert not [op for op in import_model(graph).walk() if isinstance(op, ConcatOp | WhereOp)]

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx.reference import ReferenceEvaluator
 
 from npu_mlir.support.diagnostics import UserError
-from operators import check, model, node
+from operators import check, model, node, onnx_reference
 
 RNG = np.random.default_rng(5)
-CLOSE = {"rtol": 1e-3, "atol": 2e-5}
+CLOSE: dict[str, Any] = {"rtol": 1e-3, "atol": 2e-5}
 
 
 def normal(*shape: int) -> np.ndarray[Any, Any]:
@@ -39,7 +38,7 @@ def test_grid_sample(mode: str, padding: str, align: int):
     grid = RNG.uniform(-2.5, 2.5, (2, 5, 4, 2)).astype(np.float32)
     grid[0, 0] = [[-1, 1], [1, -1], [0, 0], [0.5, -0.5]]
     inputs = {"x": normal(2, 3, 6, 4), "g": grid}
-    attributes = {"mode": mode, "padding_mode": padding, "align_corners": align}
+    attributes: dict[str, Any] = {"mode": mode, "padding_mode": padding, "align_corners": align}
     check(model([node("GridSample", "x g", **attributes)], inputs, 20), inputs, **CLOSE)
 
 
@@ -48,7 +47,7 @@ def test_grid_sample(mode: str, padding: str, align: int):
 def test_grid_sample_of_volumes(mode: str, padding: str):
     inputs = {"x": normal(1, 2, 3, 4, 5), "g": RNG.uniform(-1.3, 1.3, (1, 2, 3, 4, 3)).astype(np.float32)}
     graph = model([node("GridSample", "x g", mode=mode, padding_mode=padding)], inputs, 20)
-    check(graph, inputs, expected=ReferenceEvaluator(graph).run(None, inputs), **CLOSE)
+    check(graph, inputs, expected=onnx_reference(graph, inputs), **CLOSE)
 
 
 @pytest.mark.parametrize(("shape", "size"), [((3, 2, 3), [3, 4, 5, 6]), ((1, 3, 4), [1, 2, 3, 4, 5])])
@@ -94,8 +93,8 @@ def test_deform_conv(group: int, parts: int, stride: int, dilation: int, mask: b
     if mask:
         inputs["m"] = normal(1, parts * 6, height, width)
         names += " m"
-    attributes = {"group": group, "offset_group": parts, "pads": [1] * 4}
+    attributes: dict[str, Any] = {"group": group, "offset_group": parts, "pads": [1] * 4}
     attributes |= {"strides": [stride] * 2, "dilations": [dilation] * 2}
     weights = {"w": normal(2, 4 // group, 3, 2), "b": normal(2)}
     graph = model([node("DeformConv", names, **attributes)], inputs, 19, **weights)
-    check(graph, inputs, expected=ReferenceEvaluator(graph).run(None, inputs), **CLOSE)
+    check(graph, inputs, expected=onnx_reference(graph, inputs), **CLOSE)

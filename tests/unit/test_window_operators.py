@@ -10,7 +10,7 @@ import pytest
 from operators import check, model, node
 
 RNG = np.random.default_rng(4)
-CLOSE = {"rtol": 1e-4, "atol": 1e-5}
+CLOSE: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-5}
 
 
 def normal(*shape: int) -> np.ndarray[Any, Any]:
@@ -35,16 +35,18 @@ def test_conv_transpose(
     shape: tuple[int, ...], weight: tuple[int, ...], attributes: dict[str, Any], known: bool
 ):
     bias = normal(weight[1] * attributes.get("group", 1))
+    weights: dict[str, Any]
     inputs, weights = {"x": normal(*shape)}, {"w": normal(*weight)}
     if not known:
-        inputs, weights = {**inputs, **weights}, {}
+        weights: dict[str, Any]
+    inputs, weights = {**inputs, **weights}, {}
     check(model([node("ConvTranspose", "x w b", **attributes)], inputs, b=bias, **weights), inputs, **CLOSE)
 
 
 def test_col2im():
     """Blocks that overlap, with strides, dilations and pads."""
     x = {"x": normal(2, 3 * 2 * 3, 16)}
-    attributes = {"strides": [2, 1], "dilations": [1, 2], "pads": [1, 0, 0, 2]}
+    attributes: dict[str, Any] = {"strides": [2, 1], "dilations": [1, 2], "pads": [1, 0, 0, 2]}
     graph = model([node("Col2Im", "x i b", **attributes)], x, i=np.array([7, 6]), b=np.array([2, 3]))
     check(graph, x, **CLOSE)
 
@@ -103,7 +105,8 @@ def test_max_unpool(shape: list[int] | None):
         "v": np.take_along_axis(windows, best, -1)[..., 0],
         "i": np.take_along_axis(numbers, best, -1)[..., 0],
     }
-    names, weights = ("v i", {}) if shape is None else ("v i s", {"s": np.array(shape)})
+    names = "v i" if shape is None else "v i s"
+    weights: dict[str, Any] = {} if shape is None else {"s": np.array(shape)}
     graph = model([node("MaxUnpool", names, kernel_shape=[2, 2], strides=[2, 2])], inputs, **weights)
     expected = np.zeros((2, 3, 8, 10), np.float32)
     expected.flat[inputs["i"].reshape(-1)] = inputs["v"].reshape(-1)

@@ -10,7 +10,7 @@ An infinite element makes NaN of every sample of its channel.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from math import prod
 
@@ -36,11 +36,12 @@ class _Arithmetic:
     def _operand(self, value: SSAValue | float, like: SSAValue) -> SSAValue:
         return value if isinstance(value, SSAValue) else self.node.scalar(value, like)
 
-    def _binary(self, op: type[graph.GraphOp], lhs: SSAValue | float, rhs: SSAValue | float) -> SSAValue:
+    def _binary(
+        self, op: Callable[[SSAValue, SSAValue], graph.GraphOp], lhs: SSAValue | float, rhs: SSAValue | float
+    ) -> SSAValue:
         like = lhs if isinstance(lhs, SSAValue) else rhs
         assert isinstance(like, SSAValue)
-        operands = [self._operand(lhs, like), self._operand(rhs, like)]
-        return self.node.add(op(*operands))
+        return self.node.add(op(self._operand(lhs, like), self._operand(rhs, like)))
 
     def add(self, lhs: SSAValue | float, rhs: SSAValue | float) -> SSAValue:
         return self._binary(graph.AddOp, lhs, rhs)

@@ -12,7 +12,7 @@ from onnx.reference import ReferenceEvaluator
 
 import npu_mlir
 
-LEVELS = ("graph", "linalg", "isa")
+LEVELS = ("graph", "isa")
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
 

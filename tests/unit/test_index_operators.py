@@ -52,7 +52,12 @@ def test_gather_at_known_indices(axis: int, indices: np.ndarray[Any, Any]):
 
 def test_a_slice_backwards():
     x = {"x": floats(3, 37)}
-    ends: dict[str, Any] = {"s": np.array([-2]), "e": np.array([-38]), "a": np.array([1]), "t": np.array([-2])}
+    ends: dict[str, Any] = {
+        "s": np.array([-2]),
+        "e": np.array([-38]),
+        "a": np.array([1]),
+        "t": np.array([-2]),
+    }
     check(model([node("Slice", "x s e a t")], x, **ends), x)
 
 

@@ -14,10 +14,10 @@
       func.return %2 : tensor<1x4xf32>
     }
 
-The signature stays, and so do the operands of calls of the host. Sums along axes and functions that amplify rounding (exp, pow, sqrt, ...) stay in f32, and with
-them the elementwise ops that only feed them or that take their results: this is what keeps a layer norm or softmax
-written in small steps exact enough. Convolutions, products, pools, softmax and normalisation are f16 outside and
-accumulate in f32 inside. Constants beyond the range of f16 are limited to it.
+The signature stays, and so do the operands of calls of the host. Sums along axes, functions that amplify rounding (exp, pow, sqrt, ...) and casts of integers of more than 8 bits stay in
+f32, and with them the elementwise ops that only feed them or that take their results: this is what keeps a layer norm or
+softmax written in small steps exact enough, and sums of quantized products finite. Convolutions, products, pools,
+softmax and normalisation are f16 outside and accumulate in f32 inside. Constants beyond the range of f16 are limited to it.
 
 Does not handle: f64 and integer tensors (they stay as they are), types other than f32 and f16.
 
@@ -32,7 +32,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import Float16Type, Float32Type, FloatAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import Float16Type, Float32Type, FloatAttr, IntegerType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -216,6 +216,14 @@ def _wide_ops(ops: list[GraphOp]) -> set[Operation]:
             continue
         users = [use.operation for use in op.result.uses]
         feeds_wide = isinstance(op, ElementwiseOp) and bool(users) and all(user in wide for user in users)
-        if feeds_wide or isinstance(op, SENSITIVE) or (isinstance(op, ReduceOp) and op.kind.data in SUMMING):
+        if feeds_wide or _counts(op) or isinstance(op, SENSITIVE) or (isinstance(op, ReduceOp) and op.kind.data in SUMMING):
             wide.add(op)
     return wide
+
+
+def _counts(op: GraphOp) -> bool:
+    """Whether an op makes floats of integers that f16 has no room for: sums of products of quantized values, say."""
+    if not isinstance(op, CastOp):
+        return False
+    element = element_of(op.input)
+    return isinstance(element, IntegerType) and element.width.data > 8

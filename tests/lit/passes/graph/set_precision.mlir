@@ -45,20 +45,31 @@ func.func @variance(%x: tensor<2x8xf32>, %w: tensor<8x2xf32>) -> tensor<2x2xf32>
   func.return %5 : tensor<2x2xf32>
 }
 
-// Integers stay, a cast to f32 becomes one to f16, padding values and limits follow.
-// CHECK:      func.func @types(%i: tensor<4xi32>) -> (tensor<6xf32>, tensor<4xi32>) {
-// CHECK-NEXT:   %[[A:.*]] = graph.add %i, %i : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
-// CHECK-NEXT:   %[[C:.*]] = graph.cast %[[A]] : (tensor<4xi32>) -> tensor<4xf16>
+// Integers stay, a cast of small ones to f32 becomes one to f16, padding values and limits follow.
+// CHECK:      func.func @types(%i: tensor<4xi8>) -> (tensor<6xf32>, tensor<4xi8>) {
+// CHECK-NEXT:   %[[A:.*]] = graph.add %i, %i : (tensor<4xi8>, tensor<4xi8>) -> tensor<4xi8>
+// CHECK-NEXT:   %[[C:.*]] = graph.cast %[[A]] : (tensor<4xi8>) -> tensor<4xf16>
 // CHECK-NEXT:   %[[L:.*]] = arith.constant dense<6.550400e+04> : tensor<f16>
 // CHECK-NEXT:   %[[M:.*]] = graph.minimum %[[C]], %[[L]]
 // CHECK-NEXT:   %[[P:.*]] = graph.pad %[[M]] low [1] high [1] value 1.000000e+00 : f16 : (tensor<4xf16>) -> tensor<6xf16>
 // CHECK-NEXT:   %[[R:.*]] = graph.cast %[[P]] : (tensor<6xf16>) -> tensor<6xf32>
 // CHECK-NEXT:   func.return %[[R]], %[[A]]
-func.func @types(%i: tensor<4xi32>) -> (tensor<6xf32>, tensor<4xi32>) {
+func.func @types(%i: tensor<4xi8>) -> (tensor<6xf32>, tensor<4xi8>) {
   %limit = arith.constant dense<1.0e+30> : tensor<f32>
-  %0 = graph.add %i, %i : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
-  %1 = graph.cast %0 : (tensor<4xi32>) -> tensor<4xf32>
+  %0 = graph.add %i, %i : (tensor<4xi8>, tensor<4xi8>) -> tensor<4xi8>
+  %1 = graph.cast %0 : (tensor<4xi8>) -> tensor<4xf32>
   %2 = graph.minimum %1, %limit : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   %3 = graph.pad %2 low [1] high [1] value 1.0 : f32 : (tensor<4xf32>) -> tensor<6xf32>
-  func.return %3, %0 : tensor<6xf32>, tensor<4xi32>
+  func.return %3, %0 : tensor<6xf32>, tensor<4xi8>
+}
+
+// Sums of products of integers can be larger than f16: they are scaled in f32.
+// CHECK:      func.func @sums(%i: tensor<4xi32>, %x: tensor<4xf32>) -> tensor<4xf32> {
+// CHECK-NEXT:   %[[C:.*]] = graph.cast %i : (tensor<4xi32>) -> tensor<4xf32>
+// CHECK-NEXT:   %[[M:.*]] = graph.mul %[[C]], %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+// CHECK-NEXT:   func.return %[[M]]
+func.func @sums(%i: tensor<4xi32>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = graph.cast %i : (tensor<4xi32>) -> tensor<4xf32>
+  %1 = graph.mul %0, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %1 : tensor<4xf32>
 }

@@ -26,6 +26,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from npu_mlir.dialects.graph import element_of, shapes
 from npu_mlir.frontends.onnx.check import check_declared, check_model, element_type_of, type_name
+from npu_mlir.frontends.onnx.contributed import DEFINITIONS
+from npu_mlir.frontends.onnx.contributed import OPSET as CONTRIBUTED_OPSET
 from npu_mlir.frontends.onnx.control_flow import BODIES
 from npu_mlir.frontends.onnx.converters import converter_of
 from npu_mlir.frontends.onnx.fold import CannotEvaluate, evaluate
@@ -232,7 +234,8 @@ class _Importer:
             raise Unsupported("only the host can hold its operands")
         converter = converter_of(proto)
         structural = is_default(proto.domain) and proto.op_type in STRUCTURAL
-        if failed_before and (converter or structural or has_body(proto, scope.opsets)):
+        define = DEFINITIONS.get((proto.domain, proto.op_type))
+        if failed_before and (converter or structural or define or has_body(proto, scope.opsets)):
             return ()
         tensors = [value for value in inputs if not isinstance(value, Deferred | TensorSequence)]
         at_run_time = any(isinstance(value, SSAValue) for value in tensors)
@@ -247,6 +250,9 @@ class _Importer:
             raise Unsupported("an operand is a sequence")
         if converter is not None:
             return self._converted(converter, proto, tensors, used, location, scope)
+        if define is not None:
+            inner = replace(scope, opsets={**scope.opsets, "": CONTRIBUTED_OPSET}, standard=True)
+            return self._call(define(proto, tensors), inputs, location, inner)
         if has_body(proto, scope.opsets):
             body = standard_body(proto, tensors, scope.opsets)
             if body is not None:

@@ -8,8 +8,10 @@ from the conformance suite (`make conformance` writes `conformance.json`).
 from __future__ import annotations
 
 import ast
+import fnmatch
 import inspect
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -109,7 +111,8 @@ def _is_read(schema: Any, following: Any) -> bool:
 
 def _how(name: str, schema: Any) -> tuple[str, tuple[str, ...]]:
     if name in CONVERTERS:
-        return "translated", tuple(sorted(attributes_of(CONVERTERS[name])))
+        asked = attributes_of(CONVERTERS[name])
+        return "translated", tuple(sorted({each for name in asked for each in _matching(name, schema)}))
     if name == "Constant":
         return "a constant", tuple(sorted(schema.attributes))
     if name == "If":
@@ -121,6 +124,11 @@ def _how(name: str, schema: Any) -> tuple[str, tuple[str, ...]]:
     if schema.has_function or schema.has_context_dependent_function:
         return "expanded into the function that defines it", tuple(sorted(schema.attributes))
     return "not supported" if name in NOT_PURE | DOUBTFUL else "on constants only", ()
+
+
+def _matching(name: str, schema: Any) -> list[str]:
+    """The attributes of a definition that a name with a `*` may be; another name as it is."""
+    return fnmatch.filter(schema.attributes, name) if "*" in name else [name]
 
 
 @cache
@@ -145,30 +153,38 @@ def attributes_of(converter: Any) -> set[str]:
         if function in seen:
             continue
         seen.add(function)
+        names = vars(sys.modules[function.__module__])
         for call in ast.walk(ast.parse(inspect.getsource(function))):
             if not isinstance(call, ast.Call):
                 continue
             if isinstance(call.func, ast.Attribute) and call.func.attr in ASKING:
                 found |= _asked(call, call.func.attr)
             elif isinstance(call.func, ast.Name):
-                called = function.__globals__.get(call.func.id)
-                waiting += [called] if inspect.isfunction(called) and _is_converters(called) else []
+                called = names.get(call.func.id)
+                waiting += [called] if _is_converters(called) else []
     return found
 
 
-def _is_converters(function: Any) -> bool:
-    """Whether a function belongs to the modules with converters, or is a plugin's."""
-    return not function.__module__.startswith("npu_mlir.") or function.__module__.startswith(
-        converters.__name__
-    )
+def _is_converters(called: Any) -> bool:
+    """Whether a function or class belongs to the modules with converters."""
+    is_code = inspect.isfunction(called) or inspect.isclass(called)
+    return is_code and called.__module__.startswith(converters.__name__)
 
 
 def _asked(call: ast.Call, method: str) -> set[str]:
     """The attribute that a call of a method of `Node` reads."""
     if method == "axis":
-        return {"axis"}
-    name, *values = (argument.value if isinstance(argument, ast.Constant) else None for argument in call.args)
+        named = [*call.args[2:], *(entry.value for entry in call.keywords if entry.arg == "name")]
+        return {_text_of(named[0])} if named else {"axis"}
+    name, *values = (_text_of(argument) for argument in call.args)
     if not isinstance(name, str):
         return set()
     only = method == "require" and len(values) == 1
     return {f"{name}={values[0]}" if only else name}
+
+
+def _text_of(argument: ast.expr) -> Any:
+    """The value of a constant; what is put together at run time has a `*` where it isn't constant. None for others."""
+    if isinstance(argument, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "*" for part in argument.values)
+    return argument.value if isinstance(argument, ast.Constant) else None

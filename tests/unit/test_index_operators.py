@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import npu_mlir
 from npu_mlir.support.diagnostics import UserError
@@ -227,3 +229,29 @@ def helper_named(proto: Any) -> Any:
     """The node with the name `pick`."""
     proto.name = "pick"
     return proto
+
+
+@settings(deadline=None)
+@given(
+    st.integers(1, 40).flatmap(
+        lambda extent: st.tuples(
+            st.just(extent),
+            st.one_of(
+                st.lists(st.integers(-extent, extent - 1), max_size=30),
+                # Pieces of arithmetic progressions, forwards, backwards and of one element.
+                st.lists(
+                    st.tuples(st.integers(0, extent - 1), st.integers(-3, 3), st.integers(1, 12)), max_size=5
+                ).map(
+                    lambda pieces: [first + step * n for first, step, count in pieces for n in range(count)]
+                ),
+            ),
+        )
+    )
+)
+def test_any_known_indices(case: tuple[int, list[int]]):
+    """However they are cut into slices, patterns and selections."""
+    extent, indices = case
+    picked = np.array([index % extent for index in indices], np.int64)
+    x = {"x": np.arange(2 * extent * 3, dtype=np.float32).reshape(2, extent, 3)}
+    program = npu_mlir.compile(model([node("Gather", "x i", axis=1)], x, i=picked), emit="graph")
+    np.testing.assert_array_equal(program.run(x)["y"], x["x"][:, picked])

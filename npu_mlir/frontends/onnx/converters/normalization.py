@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from onnx import TensorProto
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32
+from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, f32, f64
 from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import graph
@@ -23,35 +23,73 @@ REDUCTIONS = {
     "ReduceSumSquare": ReduceKind.SUM,
     "ReduceL1": ReduceKind.SUM,
     "ReduceL2": ReduceKind.SUM,
+    "ReduceLogSum": ReduceKind.SUM,
+    "ReduceLogSumExp": ReduceKind.SUM,
 }
 
 
 @converts(*REDUCTIONS)
 def reduction(node: Node) -> SSAValue:
-    """A reduction over `axes`, attribute or constant operand; all dims without them."""
-    value = node.value(0)
+    """A reduction over `axes`, attribute or constant operand; all dims without them. What goes before and behind it
+    is done even if there is nothing to reduce, in f32 at least. Roots and logarithms of integers are cut off, as is
+    their mean."""
+    value, operator = node.value(0), node.operator
+    element = element_of(value)
     axes = _axes(node, len(shape_of(value)))
     keepdims = bool(node.integer("keepdims", 1))
-    if axes is None:
-        return value
-    if node.operator in ("ReduceSumSquare", "ReduceL2"):
+    if operator == "ReduceLogSumExp":
+        return cast(node, _log_sum_exp(node, _widened(node, value), axes, keepdims), element)
+    if operator in ("ReduceSumSquare", "ReduceL2", "ReduceLogSum") and isinstance(element, AnyFloat):
+        value = _widened(node, value)
+    if operator in ("ReduceSumSquare", "ReduceL2"):
         value = node.add(graph.MulOp(value, value))
-    elif node.operator == "ReduceL1":
+    elif operator == "ReduceL1":
         value = node.add(graph.AbsOp(value))
-    result = node.add(graph.ReduceOp(REDUCTIONS[node.operator], value, axes, keepdims))
-    return node.add(graph.SqrtOp(result)) if node.operator == "ReduceL2" else result
+    if operator == "ReduceMean" and not isinstance(element, AnyFloat):
+        return _integer_mean(node, value, axes, keepdims)
+    result = _reduced(node, REDUCTIONS[operator], value, axes, keepdims)
+    if operator in ("ReduceL2", "ReduceLogSum"):
+        make = graph.SqrtOp if operator == "ReduceL2" else graph.LogOp
+        result = node.add(make(_widened(node, result)))
+    return cast(node, result, element)
 
 
-def _axes(node: Node, rank: int) -> list[int] | None:
-    """The axes, from an attribute or an input; None where an empty list means that nothing is reduced."""
+def _reduced(node: Node, kind: ReduceKind, value: SSAValue, axes: Sequence[int], keepdims: bool) -> SSAValue:
+    return node.add(graph.ReduceOp(kind, value, axes, keepdims)) if axes else value
+
+
+def _widened(node: Node, value: SSAValue) -> SSAValue:
+    """Integers and narrow floats as f32."""
+    return value if element_of(value) == f64 else cast(node, value, f32)
+
+
+def _integer_mean(node: Node, value: SSAValue, axes: Sequence[int], keepdims: bool) -> SSAValue:
+    """The sum over the count, towards 0."""
+    count = prod(shape_of(value)[axis] for axis in axes)
+    if not count:
+        raise Unsupported("the mean of no integers")
+    total = _reduced(node, ReduceKind.SUM, value, axes, keepdims)
+    return node.add(graph.DivOp(total, node.scalar(count, total)))
+
+
+def _log_sum_exp(node: Node, value: SSAValue, axes: Sequence[int], keepdims: bool) -> SSAValue:
+    """`m + log(sum(exp(x - m)))` with the maximum m, or 0 in place of an infinite one."""
+    peak = _reduced(node, ReduceKind.MAX, value, axes, True)
+    infinite = node.add(graph.EqualOp(node.add(graph.AbsOp(peak)), node.scalar(float("inf"), peak)))
+    peak = node.add(graph.WhereOp(infinite, node.scalar(0, peak), peak))
+    powers = node.add(graph.ExpOp(node.add(graph.SubOp(value, peak))))
+    total = _reduced(node, ReduceKind.SUM, powers, axes, keepdims)
+    return node.add(graph.AddOp(node.add(graph.LogOp(total)), reshaped(node, peak, shape_of(total))))
+
+
+def _axes(node: Node, rank: int) -> list[int]:
+    """The axes, from an attribute or an input; none where an empty list means that nothing is reduced."""
     axes = node.integers("axes")
     no_op = bool(node.integer("noop_with_empty_axes", 0))
     if node.has(1):
         axes = node.ints_input(1, "axes")
     if not axes:
-        if no_op and node.operator not in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"):
-            raise Unsupported("noop_with_empty_axes without axes")
-        return None if no_op else list(range(rank))
+        return [] if no_op else list(range(rank))
     return sorted({normalise(axis, rank) for axis in axes})
 
 

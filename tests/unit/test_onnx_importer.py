@@ -443,8 +443,8 @@ def test_a_refusal_in_a_function_names_the_node_of_the_model():
     ("proto", "weights", "message"),
     [
         (node("Pad", "x p", "y", mode="mirror"), {"p": np.zeros(8, int)}, "attribute mode = mirror"),
-        (node("MaxPool", "x", "y z", kernel_shape=[2, 2]), {}, "output 1 ('z')"),
-        (node("MaxPool", "x", "y", kernel_shape=[2, 2], storage_order=1), {}, "attribute storage_order = 1"),
+        (node("Dropout", "x", "y z"), {}, "output 1 ('z')"),
+        (node("LpNormalization", "x", "y", p=3), {}, "attribute p = 3"),
         (node("Relu", "x", "y", surprise=1), {}, "attribute surprise"),
         (node("Reshape", "x s", "y"), {"s": np.array([7, -1])}, "2x3x4x5 cannot become 7x?"),
         (node("Add", "x w", "y"), {"w": floats(1, 2)}, "shapes 2x3x4x5 and 2 do not broadcast"),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import onnx
 
-from conformance.verdicts import CLASSES, GOOD, Verdict
+from conformance.verdicts import CLASSES, EXACTLY, GOOD, Verdict
 
 FILE = Path(__file__).parent / "results.txt"
 
@@ -62,6 +62,11 @@ def summary(verdicts: Verdicts, reasons: int = 30) -> str:
     good = sum(counts[kind] for kind in GOOD)
     lines = [f"{kind:12} {counts[kind]:5}" for kind in CLASSES]
     lines.append(f"{good} of {len(verdicts)} dense cases count: {', '.join(GOOD)}")
+    exact = [name for name, verdict in verdicts.items() if verdict.reason.startswith(EXACTLY)]
+    if exact:
+        lines.append(
+            f"{len(exact)} of them against exact values, not the suite's: {', '.join(sorted(exact))}"
+        )
     refused = Counter(_general(verdict.reason) for verdict in verdicts.values() if verdict.kind == "refused")
     if refused:
         lines += ["", "refused:"]

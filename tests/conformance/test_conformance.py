@@ -171,6 +171,12 @@ def test_a_case_may_get_better_but_not_worse():
     assert results.worse({"b": Verdict("wrong")}, known) == ["b: refused has become wrong ()"]
 
 
+def test_cases_that_are_not_compared_with_the_suite_are_named():
+    text = results.summary({"a": Verdict("device"), "b": Verdict("device", "compared with exact values")})
+    assert "2 of 2 dense cases count" in text
+    assert "1 of them against exact values, not the suite's: b" in text
+
+
 def test_results_survive_the_file(tmp_path: Path):
     verdicts = {"b": Verdict("refused", "no: of  no"), "a": Verdict("device")}
     results.write(verdicts, tmp_path / "r.txt")

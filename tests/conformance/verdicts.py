@@ -51,6 +51,9 @@ CLASSES = ("device", "views", "folded", "device+host", "folded-data", "host", "r
 GOOD = ("device", "views", "folded", "device+host")
 """The classes that count."""
 
+EXACTLY = "compared with exact values"
+"""How the reason begins for a case of `exact.py`, whose outputs are not compared with those of the suite."""
+
 SECONDS = 300
 """CPU time after which a case has failed: none should take a tenth of it, but for the largest networks."""
 
@@ -81,7 +84,7 @@ def judge(case: Case) -> Verdict:
         with _time_limit():
             verdict = _judge(case)
         if case.name in EXACT and verdict.kind in GOOD:
-            return replace(verdict, reason=f"compared with exact values {verdict.reason}".rstrip())
+            return replace(verdict, reason=f"{EXACTLY} {verdict.reason}".rstrip())
         return verdict
     except TimeoutError:
         return Verdict("wrong", f"not done after {SECONDS} s")

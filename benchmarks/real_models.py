@@ -4,19 +4,22 @@
     python benchmarks/real_models.py -k ocr --precision f32 --seconds 300
 
 Prints a row for each model as it is known, and the counts. Nothing of the packages is installed or run; inputs depend
-on nothing but their names. Each run is a process of its own, with a limit of time.
+on nothing but their names. Each run is a process of its own, with a limit of CPU time.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +179,7 @@ class Verdict:
     cycles: str = ""
 
 
-def judge(model: RealModel, precision: str, seconds: float) -> Verdict:
+def judge(model: RealModel, precision: str, seconds: int) -> Verdict:
     """Compile, simulate and compare a model."""
     with tempfile.TemporaryDirectory() as directory:
         report = Path(directory) / "report.json"
@@ -187,10 +190,10 @@ def judge(model: RealModel, precision: str, seconds: float) -> Verdict:
             precision,
         ]
         command += [*model.options(Path(directory)), "--compare", "onnxruntime", "--report", str(report)]
-        try:
-            result = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
-        except subprocess.TimeoutExpired:
-            return Verdict("too slow", f"more than {seconds:g} s")
+        limit = partial(resource.setrlimit, resource.RLIMIT_CPU, (seconds, seconds + 1))
+        result = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit)
+        if result.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+            return Verdict("too slow", f"more than {seconds} s of CPU time")
         if "Traceback" in result.stderr:
             return Verdict("crashes", result.stderr.strip().splitlines()[-1])
         if not report.exists():
@@ -216,7 +219,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Run real models and compare them with onnxruntime.")
     parser.add_argument("-k", metavar="PART", default="", help="only models with this in their names")
     parser.add_argument("--precision", choices=("f32", "f16"), help="one of them, whatever the other says")
-    parser.add_argument("--seconds", type=float, default=90, help="the limit of a run (default: 90)")
+    parser.add_argument("--seconds", type=int, default=90, help="of CPU time, for a run (default: 90)")
     args = parser.parse_args()
     counts: Counter[str] = Counter()
     print("| model | precision | result | largest error over tolerance, or reason | cycles |")

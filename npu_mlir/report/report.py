@@ -88,6 +88,8 @@ class OutputRow:
     """The largest absolute difference to the reference, in the unit of the output."""
     worst_ratio: float | None = None
     """The largest difference as a multiple of what is allowed there: at most 1 if the output agrees."""
+    nans: int = 0
+    """How many elements are NaN. Where the reference has one as well they agree, which says little."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,8 @@ def write_report(report: Report, path: str) -> None:
 
 def _output_row(name: str, value: np.ndarray, comparison: Comparison | None) -> OutputRow:
     errors = (comparison.largest_error, comparison.worst_ratio) if comparison else (None, None)
-    return OutputRow(name, tuple(value.shape), str(value.dtype), *errors)
+    nans = int(np.count_nonzero(value != value))
+    return OutputRow(name, tuple(value.shape), str(value.dtype), *errors, nans)
 
 
 def _kernel_rows(program: Program, simulation: SimulationResult, peak: float) -> list[KernelRow]:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
+from math import prod
 
 from rich.table import Table
 
@@ -54,6 +55,12 @@ def print_report(report: Report, explain: bool = False) -> None:
     if report.agrees is not None:
         verdict = "agree with" if report.agrees else "DIFFER from"
         console.print(f"The outputs {verdict} the reference (a ratio of at most 1 agrees).")
+        for row in report.outputs:
+            if row.nans:
+                console.print(
+                    f"Note: {row.nans:,} of the {prod(row.shape):,} elements of '{row.name}' are NaN, so they say little: "
+                    "other inputs may help (--input)."
+                )
 
 
 def print_timelines(result: SimulationResult) -> None:

@@ -58,8 +58,8 @@ def print_report(report: Report, explain: bool = False) -> None:
         for row in report.outputs:
             if row.nans:
                 console.print(
-                    f"Note: {row.nans:,} of the {prod(row.shape):,} elements of '{row.name}' are NaN, so they say little: "
-                    "other inputs may help (--input)."
+                    f"Note: {row.nans:,} of the {prod(row.shape):,} elements of '{row.name}' are NaN, so they "
+                    "say little: other inputs may help (--input)."
                 )
 
 

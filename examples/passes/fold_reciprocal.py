@@ -21,8 +21,8 @@ from xdsl.dialects.builtin import FloatAttr, ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from npu_mlir.support.tolerance import Tolerance
 from npu_mlir.dialects.npu_isa import VBinaryOp
+from npu_mlir.support.tolerance import Tolerance
 
 
 class FoldReciprocal(ModulePass):

@@ -18,11 +18,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from npu_mlir.ir.constants import constant_of
 from npu_mlir.dialects.graph import LeakyReluOp, MaximumOp, MulOp
+from npu_mlir.ir.constants import constant_of
+from npu_mlir.ir.weights import WeightStore, weights_of
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.graph.rewriting import functions, graph_ops, insert_before, join_locations, replace
-from npu_mlir.ir.weights import WeightStore, weights_of
 
 
 class FuseLeakyRelu(ModulePass):

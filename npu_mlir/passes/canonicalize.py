@@ -6,7 +6,8 @@
   becomes
     "use"(%a)
 
-Scalar operations on constants are evaluated, floats included. Does the work of xDSL's pass of this name, but knows the effects of linalg ops and looks only at ops that have a folder
+Scalar operations on constants are evaluated, floats included. Does the work of xDSL's pass of this name, but knows
+the effects of linalg ops and looks only at ops that have a folder
 or patterns.
 
 Does not handle: patterns of ops whose dialect registers none (it isn't a place for ad-hoc rewrites).
@@ -24,9 +25,9 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.traits import ConstantLike, HasCanonicalizationPatternsTrait, HasFolder
 
-from npu_mlir.support.debug_counter import APPLY_PATTERN, may
 from npu_mlir.passes.canonicalization_patterns.scalars import fold_scalar, is_scalar_operation
 from npu_mlir.passes.dce import erase_dead_ops
+from npu_mlir.support.debug_counter import APPLY_PATTERN, may
 
 _MAX_ROUNDS = 10
 """As many as MLIR: a pattern set that doesn't come to an end by then never will."""

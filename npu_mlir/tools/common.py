@@ -131,7 +131,7 @@ def _prepare_streams() -> None:
     if cast("object", sys.stdout) is None:
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(_ClosedStream()), "utf-8")
     if cast("object", sys.stderr) is None:
-        sys.stderr = open(os.devnull, "w")
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (it stays open)
     for stream in (sys.stdout, sys.stderr):
         # A name that the terminal's encoding lacks is no reason to fail.
         if isinstance(stream, io.TextIOWrapper):
@@ -167,7 +167,7 @@ def _drop(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     except (OSError, ValueError):
         if stream is sys.stdout:
-            sys.stdout = open(os.devnull, "w")
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (it stays open)
 
 
 @contextmanager

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from npu_mlir.frontends import is_module_file
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.tools.common import ArgumentParser, name_and_value
-from npu_mlir.tools.target_settings import add_settings, change_machine
 from npu_mlir.tools.pass_flags import PassFlags, passes_of
+from npu_mlir.tools.target_settings import add_settings, change_machine
 
 if TYPE_CHECKING:
     import numpy as np
     from xdsl.dialects.builtin import ModuleOp
 
-    from npu_mlir.api import Program, ModelSource
+    from npu_mlir.api import ModelSource, Program
     from npu_mlir.pass_infra.pass_manager import PassInstrument
 
 PASSES_HELP = (
@@ -81,8 +81,8 @@ def compile_model(
     reached: Callable[[str], None] | None = None,
 ) -> Program:
     """Take the program of a file to a level, with the passes that flags add; a crash leaves a reproducer."""
-    from npu_mlir.pipeline import joined
     from npu_mlir.pass_infra.reproducer import reproduced
+    from npu_mlir.pipeline import joined
 
     extra = passes_of(flags)
     # Standard input cannot be read again.

@@ -55,8 +55,8 @@ def make_app(args: argparse.Namespace, flags: PassFlags) -> InputApp:
     from xdsl.universe import Universe
 
     from npu_mlir.dialects import DIALECTS, dialect_factory
-    from npu_mlir.support.files import read_text
     from npu_mlir.passes import PASSES, pass_factory
+    from npu_mlir.support.files import read_text
     from npu_mlir.support.plugins import load_installed_plugins
 
     load_installed_plugins()

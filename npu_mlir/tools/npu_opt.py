@@ -24,20 +24,20 @@ from npu_mlir.tools.npu_opt_options import (
     split_names,
     wants_dumps,
 )
-from npu_mlir.tools.target_settings import change_machine
 from npu_mlir.tools.pass_flags import PassFlags, parse_with_pass_flags, passes_of
 from npu_mlir.tools.remark_options import remarks_shown
+from npu_mlir.tools.target_settings import change_machine
 
 if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
-    from npu_mlir.support.debug_counter import Counter
     from npu_mlir.pass_infra.instruments.pass_statistics import PassStatistics
     from npu_mlir.pass_infra.instruments.timing import Timing
     from npu_mlir.pass_infra.pass_manager import PassInstrument
     from npu_mlir.pass_infra.pipeline_parser import PassNest
+    from npu_mlir.support.debug_counter import Counter
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npu_mlir.support.diagnostics import UserError, closest
 from npu_mlir.passes import PASSES, is_pass
+from npu_mlir.support.diagnostics import UserError, closest
 from npu_mlir.tools.common import ArgumentParser
 from npu_mlir.tools.pass_flags import PassFlags
 from npu_mlir.tools.remark_options import add_remark_options

@@ -34,10 +34,10 @@ def _run(argv: list[str]) -> int:
         raise UserError("give either --test, or --pass-pipeline or --lower-to")
 
     from npu_mlir.dialects.context import make_context
-    from npu_mlir.support.files import check_outputs
     from npu_mlir.ir.module_io import load_module, save_module
-    from npu_mlir.validation.reducer import reduce_module
     from npu_mlir.ir.verification import verify
+    from npu_mlir.support.files import check_outputs
+    from npu_mlir.validation.reducer import reduce_module
 
     check_outputs({"-o": args.output}, [args.file])
     ctx = make_context()

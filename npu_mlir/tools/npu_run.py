@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from npu_mlir.api import Program
     from npu_mlir.frontends.frontend import Reference
     from npu_mlir.report.report import Report
+    from npu_mlir.simulator import SimulationResult
     from npu_mlir.support.tolerance import Tolerance
     from npu_mlir.validation.comparison import Comparison
     from npu_mlir.validation.intermediates import Intermediates
-    from npu_mlir.simulator import SimulationResult
 
 LevelTexts = dict[str, str]
 """The text of a module at each level, with locations."""
@@ -54,9 +54,9 @@ def _run(argv: list[str]) -> int:
         print_diff(*args.diff)
         return 0
 
-    from npu_mlir.validation.intermediates import Intermediates
     from npu_mlir.report.report import report_of
     from npu_mlir.report.views.tables import print_report, print_timelines
+    from npu_mlir.validation.intermediates import Intermediates
 
     levels = LevelTexts()
     program = _program(args, flags, levels)
@@ -127,8 +127,8 @@ def _compare_inside(
     args: argparse.Namespace, inside: Intermediates, program: Program, inputs: dict[str, np.ndarray]
 ) -> bool:
     """Compare values within the model; whether all of them agree."""
-    from npu_mlir.validation.intermediates import compare_all
     from npu_mlir.report.views.tables import print_checks
+    from npu_mlir.validation.intermediates import compare_all
 
     checks = compare_all(
         inside.results, _reference(args), {**inputs, **baked_of(args)}, _tolerance(args, program)
@@ -164,7 +164,12 @@ def _make_parser() -> ArgumentParser:
     add = parser.add_argument
     add("file", nargs="?", help="a model (.onnx), which is compiled first, or a .mlir file of any level")
     add("--seed", type=int, default=0, metavar="N", help="for the inputs that are not given (default: 0)")
-    add("--compare", default="none", metavar="REFERENCE", help="onnxruntime, one of a plugin, or none (default)")
+    add(
+        "--compare",
+        default="none",
+        metavar="REFERENCE",
+        help="onnxruntime, one of a plugin, or none (default)",
+    )
     add("--reference", metavar="MODEL", help="the model that a .mlir file is compared with")
     add("--rtol", type=float, metavar="X", help="relative tolerance (default: 1e-3, with f16 2e-2)")
     add("--atol", type=float, metavar="X", help="absolute tolerance (default: 1e-5, with f16 2e-2)")

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from npu_mlir.support.diagnostics import UserError
 from npu_mlir.passes import PASSES
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.tools.common import ArgumentParser
 
 if TYPE_CHECKING:

@@ -16,7 +16,11 @@ DEFAULT_FILE = "mlir-remarks.yaml"
 
 def add_remark_options(add: Callable[..., argparse.Action]) -> None:
     """Add the options."""
-    add("--remarks-filter", metavar="REGEX", help="show the remarks of the passes whose name matches, of all kinds")
+    add(
+        "--remarks-filter",
+        metavar="REGEX",
+        help="show the remarks of the passes whose name matches, of all kinds",
+    )
     for kind in _KINDS:
         add(f"--remarks-filter-{kind}", metavar="REGEX", help=f"show such remarks, of the kind '{kind}'")
     add(
@@ -41,7 +45,7 @@ def remarks_shown(args: argparse.Namespace) -> Generator[None]:
         return
 
     from npu_mlir.support.files import check_writable, write_atomically
-    from npu_mlir.support.remarks import RemarkKind, Remark, reporting, yaml_document
+    from npu_mlir.support.remarks import Remark, RemarkKind, reporting, yaml_document
 
     filters = {RemarkKind(_KINDS[kind]): "|".join(parts) for kind, parts in texts.items() if parts}
     if args.remark_format != "yaml":

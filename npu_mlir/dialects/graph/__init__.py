@@ -1,7 +1,8 @@
 """The graph dialect: deep-learning operators on static tensors, with the meaning ONNX gives them.
 
 Every op is pure, has one result, infers its result's type from its operands and properties, and has a NumPy
-reference function in `npu_mlir.interpreters.graph`. `graph.host_call` alone stands for whatever the host runs. Small constants are `arith.constant`, large ones
+reference function in `npu_mlir.interpreters.graph`. `graph.host_call` alone stands for whatever the host runs. Small
+constants are `arith.constant`, large ones
 `graph.weight`.
 """
 
@@ -41,6 +42,7 @@ from npu_mlir.dialects.graph.elementwise import (
     LogOp,
     MaximumOp,
     MinimumOp,
+    MishOp,
     MulOp,
     NegOp,
     PowOp,
@@ -50,7 +52,6 @@ from npu_mlir.dialects.graph.elementwise import (
     RoundOp,
     SigmoidOp,
     SoftplusOp,
-    MishOp,
     SqrtOp,
     SubOp,
     TanhOp,
@@ -75,16 +76,16 @@ from npu_mlir.dialects.graph.normalization import (
 )
 from npu_mlir.dialects.graph.quantization import DequantizeOp, QuantizeOp
 from npu_mlir.dialects.graph.trigonometry import (
-    AcosOp,
     AcoshOp,
-    AsinOp,
+    AcosOp,
     AsinhOp,
-    AtanOp,
+    AsinOp,
     AtanhOp,
-    CosOp,
+    AtanOp,
     CoshOp,
-    SinOp,
+    CosOp,
     SinhOp,
+    SinOp,
     TanOp,
 )
 from npu_mlir.dialects.graph.weight import WeightOp

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from binascii import Error as Base64Error
 from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -45,7 +45,10 @@ class HostCallOp(IRDLOperation):
 
     traits = traits_def(Pure())
 
-    assembly_format = "$operators `opset` $opset `model` $model `(` $arguments `)` attr-dict `:` functional-type(operands, results)"
+    assembly_format = (
+        "$operators `opset` $opset `model` $model `(` $arguments `)` attr-dict `:` "
+        "functional-type(operands, results)"
+    )
 
     def __init__(self, model: onnx.ModelProto, arguments: Sequence[SSAValue], types: Sequence[Attribute]):
         super().__init__(

@@ -15,10 +15,12 @@ from npu_mlir.dialects.graph.shapes import Shape, ShapeError
 @irdl_op_definition
 class QuantizeOp(ElementwiseOp):
     """
-    The integers that stand for numbers: `input / scale`, rounded to the nearest (the even one of two), plus `zero_point`,
+    The integers that stand for numbers: `input / scale`, rounded to the nearest (the even one of two), plus
+    `zero_point`,
     limited to the range of the type, which is that of `zero_point`.
 
-    Scale and zero point broadcast to the input. The quotient is one of the scale's type, all else is computed in f32; an
+    Scale and zero point broadcast to the input. The quotient is one of the scale's type, all else is computed in f32;
+    an
     input of integers (i32 sums) is taken as f32. What becomes of NaN is not defined.
 
     ```mlir
@@ -51,7 +53,8 @@ class QuantizeOp(ElementwiseOp):
 @irdl_op_definition
 class DequantizeOp(ElementwiseOp):
     """
-    The numbers that integers stand for: `(input - zero_point) * scale`, computed in f32 and rounded to the result's type.
+    The numbers that integers stand for: `(input - zero_point) * scale`, computed in f32 and rounded to the result's
+    type.
 
     Scale and zero point broadcast to the input.
 
@@ -73,7 +76,9 @@ class DequantizeOp(ElementwiseOp):
 
     def infer_element_type(self) -> Attribute:
         if require_integer(self.zero_point) != element_of(self.input):
-            raise ShapeError(f"input and zero point are {element_of(self.input)} and {element_of(self.zero_point)}")
+            raise ShapeError(
+                f"input and zero point are {element_of(self.input)} and {element_of(self.zero_point)}"
+            )
         return require_scale(self.scale)
 
     def infer_shape(self) -> Shape:

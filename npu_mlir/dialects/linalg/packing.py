@@ -1,6 +1,7 @@
 """linalg.pack and linalg.unpack: tensors in blocks.
 
-Dim `inner_dims_pos[i]` of the unpacked tensor is cut into tiles of `inner_tiles[i]`. Of a packed tensor, the first dims say
+Dim `inner_dims_pos[i]` of the unpacked tensor is cut into tiles of `inner_tiles[i]`. Of a packed tensor, the first
+dims say
 which tile, in the order `outer_dims_perm`, and the last ones where in it.
 """
 
@@ -107,7 +108,8 @@ def _verify(op: PackOp | UnPackOp, packing: Packing, packed: SSAValue, unpacked:
 class PackOp(IRDLOperation):
     """A tensor in tiles; the last tile along a dim is filled up with the padding value.
 
-    %0 = linalg.pack %x padding_value(%p : f32) outer_dims_perm = [1, 0] inner_dims_pos = [0, 1] inner_tiles = [8, 16] into %y : tensor<20x30xf32> -> tensor<2x3x8x16xf32>
+    %0 = linalg.pack %x padding_value(%p : f32) outer_dims_perm = [1, 0] inner_dims_pos = [0, 1] inner_tiles = [8, 16]
+        into %y : tensor<20x30xf32> -> tensor<2x3x8x16xf32>
     """
 
     name = "linalg.pack"
@@ -172,7 +174,8 @@ class PackOp(IRDLOperation):
 class UnPackOp(IRDLOperation):
     """The tensor that consists of tiles, without what fills up the last ones.
 
-    %0 = linalg.unpack %x inner_dims_pos = [0, 1] inner_tiles = [8, 16] into %y : tensor<3x2x8x16xf32> -> tensor<20x30xf32>
+    %0 = linalg.unpack %x inner_dims_pos = [0, 1] inner_tiles = [8, 16]
+        into %y : tensor<3x2x8x16xf32> -> tensor<20x30xf32>
     """
 
     name = "linalg.unpack"

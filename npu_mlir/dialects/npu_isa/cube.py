@@ -157,8 +157,7 @@ class MmadOp(Instruction):
             raise VerifyException("npu_isa.mmad has either 'init' or 'zero'")
         if (self.bias is None) != (self.bias_element is None):
             raise VerifyException("npu_isa.mmad has a bias and its element type, or neither")
-        if self.bias is not None:
-            if self.init is None and self.zero is None:
-                raise VerifyException("a bias is only read by an npu_isa.mmad with 'init' or 'zero'")
+        if self.bias is not None and self.init is None and self.zero is None:
+            raise VerifyException("a bias is only read by an npu_isa.mmad with 'init' or 'zero'")
         if element_bits(self.accumulator) != 32:
             raise VerifyException(f"the accumulator has 32 bits, got {self.accumulator}")

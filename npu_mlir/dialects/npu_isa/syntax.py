@@ -76,7 +76,7 @@ class Address(CustomDirective):
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
         self.value.parse(parser, state)
-        self.value.set_types(state, [ADDRESS[getattr(state.op_type, "SPACE")]])
+        self.value.set_types(state, [ADDRESS[state.op_type.SPACE]])
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         self.value.print(printer, state, op)

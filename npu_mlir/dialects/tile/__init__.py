@@ -39,7 +39,9 @@ Tile = Dialect(
 
 __all__ = [
     "LOADS",
+    "ROLES",
     "ROW_ALIGNMENT",
+    "SIZE_LEVELS",
     "STORES",
     "AllocOp",
     "Cube",
@@ -50,8 +52,6 @@ __all__ = [
     "LaunchOp",
     "LoadOp",
     "ReturnOp",
-    "ROLES",
-    "SIZE_LEVELS",
     "ScheduleAttr",
     "SlotOp",
     "Space",

@@ -165,7 +165,10 @@ class StoreOp(IRDLOperation):
     indices = var_operand_def(IndexType)
     map = prop_def(AffineMapAttr)
     custom_directives = (Indices, Map)
-    assembly_format = "$value `,` $dest custom<Indices>($indices) custom<Map>($map) attr-dict `:` type($value) `,` type($dest)"
+    assembly_format = (
+        "$value `,` $dest custom<Indices>($indices) custom<Map>($map) attr-dict `:` "
+        "type($value) `,` type($dest)"
+    )
 
     def __init__(
         self, value: SSAValue, dest: SSAValue, indices: Sequence[SSAValue], map_: AffineMap | AffineMapAttr

@@ -1,4 +1,5 @@
-"""Scalar operations of arith and math on constants, and those that leave an operand as it is; `canonicalize` applies them.
+"""Scalar operations of arith and math on constants, and those that leave an operand as it is; `canonicalize` applies
+them.
 
     %one = arith.constant 1.0 : f16              %y = arith.addf %x, %c : f32      // %c = arith.constant 1.0 : f32
     %wide = arith.extf %one : f16 to f32   ->

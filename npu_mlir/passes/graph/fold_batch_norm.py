@@ -23,7 +23,6 @@ from xdsl.dialects.builtin import AnyFloat, ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from npu_mlir.ir.constants import constant_of
 from npu_mlir.dialects.graph import (
     AddOp,
     BatchNormOp,
@@ -40,8 +39,9 @@ from npu_mlir.dialects.graph import (
     location_of,
     shape_of,
 )
-from npu_mlir.support.dtypes import numpy_dtype
 from npu_mlir.interpreters.framework import Interpreter
+from npu_mlir.ir.constants import constant_of
+from npu_mlir.ir.weights import WeightStore, weights_of
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.graph.fold_constants import fold
 from npu_mlir.passes.graph.rewriting import (
@@ -54,7 +54,7 @@ from npu_mlir.passes.graph.rewriting import (
     only_user,
     replace,
 )
-from npu_mlir.ir.weights import WeightStore, weights_of
+from npu_mlir.support.dtypes import numpy_dtype
 
 
 class FoldBatchNorm(ModulePass):

@@ -21,12 +21,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from npu_mlir.ir.constants import constant_of
 from npu_mlir.dialects.graph import ExpandOp, GraphOp, location_of, shape_of
 from npu_mlir.interpreters.framework import Interpreter
+from npu_mlir.ir.constants import constant_of
+from npu_mlir.ir.weights import weights_of
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.graph.rewriting import functions, graph_ops, insert_constant, replace
-from npu_mlir.ir.weights import weights_of
 
 LARGEST_GROWTH = 4
 FREE_ELEMENTS = 1 << 16

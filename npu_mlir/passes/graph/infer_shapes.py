@@ -24,11 +24,11 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects.graph import GraphOp
 from npu_mlir.dialects.graph.base import is_static
 from npu_mlir.dialects.graph.shapes import ShapeError
 from npu_mlir.passes.graph.rewriting import functions
+from npu_mlir.support.diagnostics import UserError
 
 
 class InferShapes(ModulePass):

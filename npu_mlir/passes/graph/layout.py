@@ -26,12 +26,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects.graph import GraphOp, ReshapeOp, TransposeOp, shape_of
+from npu_mlir.ir.weights import weights_of
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.graph.rewriting import WeightReleaser, functions, graph_ops, insert_before, replace
 from npu_mlir.passes.graph.transposes import Transposer, is_reshape
-from npu_mlir.ir.weights import weights_of
+from npu_mlir.support.diagnostics import UserError
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from npu_mlir.ir.constants import make_constant
 from npu_mlir.dialects.graph import LOCATION, GraphOp, WeightOp, location_of
-from npu_mlir.support.locations import inherit_location
+from npu_mlir.ir.constants import make_constant
 from npu_mlir.ir.resources import resources_of
 from npu_mlir.ir.weights import WeightStore, weights_of
+from npu_mlir.support.locations import inherit_location
 
 MOST_NAMES = 3
 """A fused op is named after at most this many nodes."""

@@ -14,10 +14,13 @@
       func.return %2 : tensor<1x4xf32>
     }
 
-The signature stays, and so do the operands of calls of the host. Sums along axes, functions that amplify rounding (exp, pow, sqrt, ...) and casts of integers of more than 8 bits stay in
-f32, and with them the elementwise ops that only feed them or that take their results: this is what keeps a layer norm or
+The signature stays, and so do the operands of calls of the host. Sums along axes, functions that amplify rounding
+(exp, pow, sqrt, ...) and casts of integers of more than 8 bits stay in
+f32, and with them the elementwise ops that only feed them or that take their results: this is what keeps a layer norm
+or
 softmax written in small steps exact enough, and sums of quantized products finite. Convolutions, products, pools,
-softmax and normalisation are f16 outside and accumulate in f32 inside. Constants beyond the range of f16 are limited to it.
+softmax and normalisation are f16 outside and accumulate in f32 inside. Constants beyond the range of f16 are limited
+to it.
 
 Does not handle: f64 and integer tensors (they stay as they are), types other than f32 and f16.
 
@@ -37,9 +40,6 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from npu_mlir.support.tolerance import TOLERANCES, Tolerance
-from npu_mlir.ir.constants import constant_of
-from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects.graph import (
     CastOp,
     ConcatOp,
@@ -63,7 +63,8 @@ from npu_mlir.dialects.graph import (
     WeightOp,
 )
 from npu_mlir.dialects.graph.base import element_of
-from npu_mlir.support.dtypes import numpy_dtype
+from npu_mlir.ir.constants import constant_of
+from npu_mlir.ir.weights import WeightStore, weights_of
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.graph.rewriting import (
     WeightReleaser,
@@ -73,7 +74,9 @@ from npu_mlir.passes.graph.rewriting import (
     insert_constant,
     replace,
 )
-from npu_mlir.ir.weights import WeightStore, weights_of
+from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.dtypes import numpy_dtype
+from npu_mlir.support.tolerance import TOLERANCES, Tolerance
 
 WIDE, NARROW = Float32Type(), Float16Type()
 
@@ -216,7 +219,12 @@ def _wide_ops(ops: list[GraphOp]) -> set[Operation]:
             continue
         users = [use.operation for use in op.result.uses]
         feeds_wide = isinstance(op, ElementwiseOp) and bool(users) and all(user in wide for user in users)
-        if feeds_wide or _counts(op) or isinstance(op, SENSITIVE) or (isinstance(op, ReduceOp) and op.kind.data in SUMMING):
+        if (
+            feeds_wide
+            or _counts(op)
+            or isinstance(op, SENSITIVE)
+            or (isinstance(op, ReduceOp) and op.kind.data in SUMMING)
+        ):
             wide.add(op)
     return wide
 

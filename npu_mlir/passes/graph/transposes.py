@@ -8,7 +8,6 @@ from math import prod
 import numpy as np
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from npu_mlir.ir.constants import constant_of
 from npu_mlir.dialects.graph import (
     ConcatOp,
     ConvOp,
@@ -32,8 +31,9 @@ from npu_mlir.dialects.graph import (
 from npu_mlir.dialects.graph.base import int_attr, ints
 from npu_mlir.dialects.graph.shapes import Shape
 from npu_mlir.dialects.graph.window import GlobalPoolOp
-from npu_mlir.passes.graph.rewriting import insert_before, insert_constant, replace
+from npu_mlir.ir.constants import constant_of
 from npu_mlir.ir.weights import WeightStore
+from npu_mlir.passes.graph.rewriting import insert_before, insert_constant, replace
 
 Perm = tuple[int, ...]
 

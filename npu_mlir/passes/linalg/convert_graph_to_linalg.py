@@ -14,7 +14,8 @@
 Every compute op becomes `linalg.generic` with linear maps; its init is a `tensor.empty`, in reductions a
 `linalg.fill` of its own. Operands broadcast by projected maps, from which unit dims are dropped by
 `tensor.collapse_shape`; reductions don't keep unit dims, a `tensor.expand_shape` adds them. Constants with one value
-move into bodies. Contractions and sums of 16-bit floats accumulate in f32. `graph.weight` and `graph.host_call` stay. Integers without
+move into bodies. Contractions and sums of 16-bit floats accumulate in f32. `graph.weight` and `graph.host_call` stay.
+Integers without
 a sign become signless ones (see `signless.py`).
 
 Does not handle: ops without a lowering (a `UserError` lists all of them), dynamic shapes.
@@ -28,14 +29,14 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from npu_mlir.support.diagnostics import Note, UserError
-from npu_mlir.support.levels import ANY_LEVEL
-from npu_mlir.support.locations import located
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.fold_empty import is_empty
 from npu_mlir.passes.linalg.generics import LOCATION, Builder, element_of, shape_of
 from npu_mlir.passes.linalg.graph_lowering import LOWERINGS
 from npu_mlir.passes.linalg.signless import make_signless
+from npu_mlir.support.diagnostics import Note, UserError
+from npu_mlir.support.levels import ANY_LEVEL
+from npu_mlir.support.locations import located
 
 
 class ConvertGraphToLinalg(ModulePass):

@@ -21,7 +21,6 @@ contraction that would lose all loops of an operand (it would no longer be seen 
 
 from __future__ import annotations
 
-
 from xdsl.context import Context
 from xdsl.dialects import tensor
 from xdsl.dialects.builtin import ModuleOp

@@ -36,7 +36,6 @@ from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.affine_maps import plain_dims
 from npu_mlir.analysis.structured.nest import sums_products
-from npu_mlir.support.locations import fill_locations, hand_down
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.structure import (
     Generic,
@@ -45,6 +44,7 @@ from npu_mlir.passes.linalg.structure import (
     substitute,
     take_apart,
 )
+from npu_mlir.support.locations import fill_locations, hand_down
 
 
 @dataclass(frozen=True)

@@ -31,12 +31,12 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects.linalg import PackOp, SoftmaxOp, UnPackOp
 from npu_mlir.dialects.linalg.generic_form import generic_of, is_named, take_body
-from npu_mlir.support.locations import located
 from npu_mlir.passes.linalg.generics import Builder, element_of, shape_of
 from npu_mlir.passes.linalg.graph_lowering.normalization import softmax_of
+from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.locations import located
 
 
 class GeneralizeNamedOps(ModulePass):

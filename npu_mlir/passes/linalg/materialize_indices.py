@@ -36,14 +36,14 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
-from npu_mlir.ir.constants import make_constant
-from npu_mlir.support.diagnostics import UserError
 from npu_mlir.interpreters.framework import run_function
-from npu_mlir.support.locations import located
+from npu_mlir.ir.constants import make_constant
+from npu_mlir.ir.weights import WeightStore, weights_of
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.generics import Body, Builder, cast_op
 from npu_mlir.passes.linalg.structure import Generic, loop_extents, replace, take_apart
-from npu_mlir.ir.weights import WeightStore, weights_of
+from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.locations import located
 
 INDEX = IndexType()
 

@@ -43,9 +43,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.structured.nest import is_reduction
-from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects.graph.weight import WeightOp
-from npu_mlir.support.locations import located
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.generics import (
     LOCATION,
@@ -57,6 +55,8 @@ from npu_mlir.passes.linalg.generics import (
     tensor_type,
 )
 from npu_mlir.passes.linalg.scalars import filled, without_scalars
+from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.locations import located
 
 _SOURCES = (tensor.PadOp, tensor.ExtractSliceOp, FillOp)
 """Ops that only generics may read: a kernel takes them in."""

@@ -72,7 +72,7 @@ def make_signless(function: FuncOp, narrow: bool) -> None:
     """Change all types inside a function of one block; `narrow` says whether those of narrow integers too."""
     changes = _changes if narrow else is_unsigned
     block = function.body.block
-    inside = [op for op in block.walk()]
+    inside = list(block.walk())
     if not any(changes(value.type) for value in (*block.args, *(r for op in inside for r in op.results))):
         return
     taken = {op: [v.type for v in op.operands] for op in inside if isinstance(op, HostCallOp)}
@@ -130,7 +130,9 @@ def _constant(attr: Attribute, changes: Changes) -> Attribute:
     if isinstance(attr, DenseIntOrFPElementsAttr) and changes(attr.get_type()):
         array = dense_array(attr)
         dtype = numpy_dtype(signless(attr.get_type()))
-        return dense(array.astype(dtype) if is_narrow_integer(array.dtype) else np.ascontiguousarray(array).view(dtype))
+        return dense(
+            array.astype(dtype) if is_narrow_integer(array.dtype) else np.ascontiguousarray(array).view(dtype)
+        )
     if isinstance(attr, IntegerAttr) and changes(attr.type):
         return IntegerAttr(attr.value.data, signless(attr.type), truncate_bits=True)  # pyright: ignore
     return attr

@@ -51,7 +51,6 @@ from npu_mlir.analysis.dims import LoopNestOp
 from npu_mlir.analysis.structured.bodies import accumulated_product, accumulator_type, narrowed
 from npu_mlir.analysis.structured.nest import is_zero_start
 from npu_mlir.analysis.structured.roles import contraction_roles
-from npu_mlir.support.locations import PROVENANCE, located
 from npu_mlir.dialects.tile import may_multiply
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.generics import Body, Builder, element_of, scalar_attr, shape_of
@@ -63,6 +62,7 @@ from npu_mlir.passes.linalg.structure import (
     replace,
     take_apart,
 )
+from npu_mlir.support.locations import PROVENANCE, located
 
 
 class SplitContractions(ModulePass):
@@ -218,7 +218,8 @@ def _take_out(b: Builder, parts: Generic, product: Operation, wide: Attribute) -
         factors = [cast("_Factor", _factor(parts, value, casts_stay=False)) for value in product.operands]
     body = Body([*(factor.value.type for factor in factors), wide])
     wide_factors = [
-        body.cast(_after_casts(body, factor, arg), wide) for factor, arg in zip(factors, body.args, strict=False)
+        body.cast(_after_casts(body, factor, arg), wide)
+        for factor, arg in zip(factors, body.args, strict=False)
     ]
     block = body.end(body.apply("add", body.args[-1], body.apply("mul", *wide_factors)))
     values = [_computed(b, parts, factor) for factor in factors]

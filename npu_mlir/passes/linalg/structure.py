@@ -14,7 +14,6 @@ from xdsl.ir.affine import AffineExpr
 
 from npu_mlir.analysis.affine_maps import linear
 from npu_mlir.analysis.structured.nest import extents_of, is_reduction, maps_of
-from npu_mlir.support.locations import fill_locations
 from npu_mlir.passes.linalg.generics import (
     LOCATION,
     Builder,
@@ -23,6 +22,7 @@ from npu_mlir.passes.linalg.generics import (
     make_generic,
     merged_location,
 )
+from npu_mlir.support.locations import fill_locations
 
 Exprs = list[AffineExpr]
 
@@ -94,7 +94,9 @@ def is_parallel(parts: Generic) -> bool:
 
 def loop_extents(parts: Generic) -> list[int]:
     """The number of iterations of each loop; 0 where no operand dim tells it."""
-    shapes = [v.type.get_shape() if isinstance(v.type, TensorType) else () for v in (*parts.inputs, parts.init)]
+    shapes = [
+        v.type.get_shape() if isinstance(v.type, TensorType) else () for v in (*parts.inputs, parts.init)
+    ]
     return [n or 0 for n in extents_of(zip(parts.maps, shapes, strict=True), parts.num_dims)]
 
 

@@ -32,8 +32,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from npu_mlir.ir.loop_bounds import constant_index
 from npu_mlir.dialects import npu_isa, tile
+from npu_mlir.ir.loop_bounds import constant_index
 
 
 class Cleanup(ModulePass):

@@ -32,11 +32,11 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from npu_mlir.support.diagnostics import UserError, located_errors
 from npu_mlir.dialects import tile
-from npu_mlir.support.locations import located
 from npu_mlir.passes.npu_isa.tile_lowering import cube, movement, vector
 from npu_mlir.passes.npu_isa.tile_lowering.context import KernelContext
+from npu_mlir.support.diagnostics import UserError, located_errors
+from npu_mlir.support.locations import located
 from npu_mlir.targets.module_target import target_of
 from npu_mlir.targets.target import Target
 

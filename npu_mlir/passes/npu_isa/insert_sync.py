@@ -46,11 +46,11 @@ from npu_mlir.analysis import sync
 from npu_mlir.analysis.boxes import Box, Coordinate, Term
 from npu_mlir.analysis.scalar_forms import Form, ScalarForms, affine_form
 from npu_mlir.analysis.value_numbers import Materializer, ValueNumbers
-from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.npu_isa.gm import dim_coefficients
 from npu_mlir.ir.loop_bounds import constant_index, constant_trips
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.locations import located
 from npu_mlir.targets.module_target import target_of
 from npu_mlir.targets.target import Target

@@ -40,13 +40,13 @@ from xdsl.passes import ModulePass
 from npu_mlir.analysis.affine_maps import Linear, linear_map
 from npu_mlir.analysis.bound import KernelWork, ProductWork, VectorOps, best_blocking, bound
 from npu_mlir.analysis.dims import LoopNestOp
-from npu_mlir.analysis.tiling import ceil_div, fill, panel_bytes
 from npu_mlir.analysis.structured.bodies import CASTS, body_ops, is_multiply_add, is_relu
 from npu_mlir.analysis.structured.nest import factor_type, init_of, is_shape_only
 from npu_mlir.analysis.structured.roles import contraction_roles
+from npu_mlir.analysis.structured.vector_form import BINARY, REDUCTIONS, UNARY
+from npu_mlir.analysis.tiling import ceil_div, fill, panel_bytes
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import cube_type, element_bits, element_bytes, storage_bytes
-from npu_mlir.analysis.structured.vector_form import BINARY, REDUCTIONS, UNARY
 from npu_mlir.passes.tile.kernel import Kernel, read_kernel
 from npu_mlir.targets.module_target import target_of
 from npu_mlir.targets.target import Target
@@ -165,8 +165,7 @@ def _read(load: tile.LoadOp, map_: tuple[Linear, ...], extents: tuple[int, ...])
     coordinates = [_compose(expr, map_, len(extents)) for expr in outer]
     used = [d for expr in coordinates for d in expr.dims()]
     counts = [
-        _count_inside(_values(expr, extents), size)
-        for expr, size in zip(coordinates, shape, strict=True)
+        _count_inside(_values(expr, extents), size) for expr, size in zip(coordinates, shape, strict=True)
     ]
     return prod(counts) if len(set(used)) == len(used) else max(counts)
 
@@ -193,7 +192,9 @@ def _may_leave_l0c(value: SSAValue) -> bool:
 # ---- vector unit -----------------------------------------------------------------------------------------------------
 
 
-def _vector(generic: linalg.GenericOp, compute: LoopNestOp, kernel: Kernel, target: Target) -> list[VectorOps]:
+def _vector(
+    generic: linalg.GenericOp, compute: LoopNestOp, kernel: Kernel, target: Target
+) -> list[VectorOps]:
     """The operations of a body that the vector unit can't avoid."""
     if compute.contraction:
         return []
@@ -263,7 +264,9 @@ def _values(expr: Linear, extents: tuple[int, ...]) -> range | set[int]:
         if len(values) == 1:
             values = range(start, start + step * count, step)
         elif step % values.step == 0 and step // values.step <= len(values):
-            values = range(start, start + values.step * (len(values) + (count - 1) * (step // values.step)), values.step)
+            values = range(
+                start, start + values.step * (len(values) + (count - 1) * (step // values.step)), values.step
+            )
         else:
             return _all_values(expr, extents)
     return values

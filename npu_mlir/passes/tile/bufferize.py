@@ -41,9 +41,9 @@ from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.structured.nest import is_reduction, maps_of
-from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, buffer_type, space_of
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.locations import located
 
 Tensor = TensorType[Attribute]

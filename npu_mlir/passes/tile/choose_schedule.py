@@ -93,12 +93,18 @@ def choose(
 # ---- messages -------------------------------------------------------------------------------------------------------
 
 
-def _explain(kind: RemarkKind, op: tile.KernelOp, candidate: ScheduleCandidate, message: str, reason: str = "") -> None:
+def _explain(
+    kind: RemarkKind, op: tile.KernelOp, candidate: ScheduleCandidate, message: str, reason: str = ""
+) -> None:
     """A remark about a candidate, with the cycles that the formula expects."""
     if wanted(kind, ChooseSchedule.name):
-        estimate: dict[str, Any] = {} if candidate.cycles is None else {"EstimatedCycles": round(candidate.cycles)}
+        estimate: dict[str, Any] = (
+            {} if candidate.cycles is None else {"EstimatedCycles": round(candidate.cycles)}
+        )
         schedule = str(candidate.schedule)
-        remark(kind, ChooseSchedule.name, "schedule", op, message, reason=reason, Schedule=schedule, **estimate)
+        remark(
+            kind, ChooseSchedule.name, "schedule", op, message, reason=reason, Schedule=schedule, **estimate
+        )
 
 
 def _explain_overflow(op: tile.KernelOp, candidate: ScheduleCandidate, overflow: Overflow) -> None:

@@ -1,7 +1,8 @@
 """Give the buffers of a kernel their ping-pong copies and move them to the top of the kernel.
 
 A buffer that a loop fills on one pipe and reads on another gets as many slots as the schedule says for its space (or
-for what it is for there, its role), so that the filling of the next iteration can overlap the reading of this one. The slot of an iteration is the running
+for what it is for there, its role), so that the filling of the next iteration can overlap the reading of this one.
+The slot of an iteration is the running
 count over all loops around the buffer. Buffers of one pipe, and those outside loops, keep one slot.
 
 Before (schedule: slots = {ub = 2}):
@@ -38,11 +39,11 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 
-from npu_mlir.support.diagnostics import UserError
-from npu_mlir.ir.loop_bounds import constant_trips
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.dialects.tile import Space, space_of
+from npu_mlir.ir.loop_bounds import constant_trips
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.locations import located
 
 
@@ -90,10 +91,16 @@ def _role(alloc: tile.AllocOp, space: Space) -> str:
     """What a buffer is for: one of `tile.ROLES`."""
     users = [use.operation for use in alloc.buffer.uses]
     if space is Space.L1:
-        readers = {space_of(op.tile_type) for op in users if isinstance(op, tile.LoadOp) and op.source is alloc.buffer}
+        readers = {
+            space_of(op.tile_type)
+            for op in users
+            if isinstance(op, tile.LoadOp) and op.source is alloc.buffer
+        }
         return "a" if Space.L0A in readers else "b" if Space.L0B in readers else "init"
     fillers = {
-        space_of(op.source.type) for op in users if isinstance(op, tile.LoadOp) and op.source is not alloc.buffer
+        space_of(op.source.type)
+        for op in users
+        if isinstance(op, tile.LoadOp) and op.source is not alloc.buffer
     }
     return "in" if Space.GM in fillers else "acc" if Space.L0C in fillers else "out"
 

@@ -60,16 +60,24 @@ from xdsl.passes import ModulePass
 from npu_mlir.analysis.dims import LoopNestOp
 from npu_mlir.analysis.grouping import form_groups
 from npu_mlir.analysis.structured.bodies import is_multiply_add
-from npu_mlir.analysis.structured.nest import describe, factor_type, init_of, is_indirect, is_shape_only, loop_extents, root_of
-from npu_mlir.ir.structural_keys import StructuralKeys
-from npu_mlir.support.diagnostics import UserError, located_errors
+from npu_mlir.analysis.structured.nest import (
+    describe,
+    factor_type,
+    init_of,
+    is_indirect,
+    is_shape_only,
+    loop_extents,
+    root_of,
+)
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.graph import HostCallOp
-from npu_mlir.support.locations import fill_locations, hand_down, located, node_of, origin
+from npu_mlir.ir.structural_keys import StructuralKeys
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.tile.kernel_remarks import explain_groups
 from npu_mlir.passes.tile.kernel_rules import is_legal
 from npu_mlir.passes.tile.load_maps import fold_into_load
+from npu_mlir.support.diagnostics import UserError, located_errors
+from npu_mlir.support.locations import fill_locations, hand_down, located, node_of, origin
 from npu_mlir.support.remarks import RemarkKind, wanted
 from npu_mlir.targets.module_target import keep_numbers, target_of
 from npu_mlir.targets.target import Target

@@ -109,7 +109,9 @@ def _find_bias(product: linalg.GenericOp) -> _Bias | None:
         return None
     addition = reads[0].operation
     source = addition.operands[1 - reads[0].index]
-    cast_ = source.owner if isinstance(source.owner, SIGNED_WIDENING) and len(list(source.uses)) == 1 else None
+    cast_ = (
+        source.owner if isinstance(source.owner, SIGNED_WIDENING) and len(list(source.uses)) == 1 else None
+    )
     arg = cast_.operands[0] if cast_ is not None else source
     if (
         not isinstance(arg, BlockArgument)

@@ -13,8 +13,8 @@ from npu_mlir.analysis.affine_maps import linear_map
 from npu_mlir.analysis.dims import DimClasses, LoopNestOp, dim_classes
 from npu_mlir.analysis.structured.bodies import is_number
 from npu_mlir.analysis.structured.nest import describe, root_of
-from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
+from npu_mlir.support.diagnostics import UserError
 
 
 @dataclass(frozen=True)

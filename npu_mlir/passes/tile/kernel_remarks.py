@@ -73,7 +73,12 @@ def _sources(
             yield key, None
         elif not isinstance(needed, linalg.FillOp):
             name = cast("Operation", needed).name
-            yield key, Objection("nothing-between", f"'{name}' stands between them, which works on the whole tensor")
+            yield (
+                key,
+                Objection(
+                    "nothing-between", f"'{name}' stands between them, which works on the whole tensor"
+                ),
+            )
 
 
 def _objection(
@@ -93,7 +98,10 @@ def _objection(
 
 
 def _leads_back(
-    inside: set[Hashable], order: Mapping[Hashable, int], dependencies: Dependencies, home: Mapping[Hashable, int]
+    inside: set[Hashable],
+    order: Mapping[Hashable, int],
+    dependencies: Dependencies,
+    home: Mapping[Hashable, int],
 ) -> bool:
     """Whether a path leaves these operations and enters them again, other kernels being entered and left anywhere."""
     members: dict[int, list[Hashable]] = {}

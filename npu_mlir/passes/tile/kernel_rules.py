@@ -112,9 +112,7 @@ def _one_core(candidate: GroupCandidate) -> str | None:
     """Where cube and vector unit are cores of their own, only the fixpipe stands behind a contraction."""
     for contraction in candidate.contractions if candidate.target.split_cores else ():
         if not all(_is_cast(op, contraction) for op in candidate.group if op is not contraction):
-            return (
-                f"the cores of '{candidate.target.name}' are separate: behind a contraction, a kernel can only cast"
-            )
+            return f"the cores of '{candidate.target.name}' are separate: behind a contraction, a kernel can only cast"
     return None
 
 
@@ -176,7 +174,10 @@ def _broadcast_fits_ub(candidate: GroupCandidate) -> str | None:
         beside = {c.id for c in classes.classes if c.id not in own and c.extent > 1}
         if not beside:
             continue
-        needed, capacity = footprint(candidate, beside | candidate.whole, fill_lanes=False), candidate.target.ub
+        needed, capacity = (
+            footprint(candidate, beside | candidate.whole, fill_lanes=False),
+            candidate.target.ub,
+        )
         if needed > capacity:
             return (
                 f"the product's result is broadcast along dims that have to be whole, which takes {needed} bytes "

@@ -76,9 +76,7 @@ def kernel_sizes(kernel: Kernel, schedule: tile.ScheduleAttr) -> KernelSizes:
     lists = {level: _list(kernel, schedule, level) for level in tile.SIZE_LEVELS}
     for c in kernel.classes.classes:
         _check_levels(kernel, c, roles, {level: values[c.id] for level, values in lists.items()})
-    own = [
-        lists["l1" if c.id in roles.all else "ub"][c.id] or c.extent for c in kernel.classes.classes
-    ]
+    own = [lists["l1" if c.id in roles.all else "ub"][c.id] or c.extent for c in kernel.classes.classes]
     cut = [(lists["l0"][c] if c in roles.summed else 0) or size for c, size in enumerate(own)]
     piece = [(lists["ub"][c] if c in roles.all else 0) or size for c, size in enumerate(own)]
     sizes = KernelSizes(tuple(own), tuple(cut), tuple(piece))
@@ -96,7 +94,8 @@ def _list(kernel: Kernel, schedule: tile.ScheduleAttr, level: str) -> list[int]:
     for given in (sizes, *own_sizes.values()):
         if len(given) != count:
             raise UserError(
-                f"the schedule must give '{level}' for {count} dimension classes, got {len(given)}", loc=kernel.op
+                f"the schedule must give '{level}' for {count} dimension classes, got {len(given)}",
+                loc=kernel.op,
             )
     for op, own in own_sizes.items():
         mine = _classes_of(kernel, op)
@@ -104,10 +103,13 @@ def _list(kernel: Kernel, schedule: tile.ScheduleAttr, level: str) -> list[int]:
             if not size or size == sizes[c]:
                 continue
             if c not in mine:
-                raise UserError(f"operation {op} has no class {c}, for which the schedule gives it a size", loc=kernel.op)
+                raise UserError(
+                    f"operation {op} has no class {c}, for which the schedule gives it a size", loc=kernel.op
+                )
             if sum(c in of for of in kernel.classes.class_of.values()) > 1:
                 raise UserError(
-                    f"class {c} is looped over for several operations at once: operation {op} can't have a size of its own",
+                    f"class {c} is looped over for several operations at once: operation {op} can't have a size "
+                    "of its own",
                     loc=kernel.op,
                 )
             sizes[c] = size

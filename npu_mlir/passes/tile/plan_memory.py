@@ -33,10 +33,10 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.memory import Lifetime, plan
-from npu_mlir.support.arithmetic import round_up
-from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, element_bits, space_of, storage_bytes
+from npu_mlir.support.arithmetic import round_up
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.targets.module_target import target_of
 from npu_mlir.targets.target import Target
 

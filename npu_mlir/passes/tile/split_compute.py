@@ -38,9 +38,9 @@ from xdsl.passes import ModulePass
 from npu_mlir.analysis.affine_maps import Linear, affine_expression, linear_map
 from npu_mlir.analysis.structured.bodies import body_ops, constant_operands, is_multiply_add
 from npu_mlir.analysis.structured.nest import is_shape_only, loop_extents, maps_of
-from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place, space_of
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.locations import located
 
 Tensor = TensorType[Attribute]

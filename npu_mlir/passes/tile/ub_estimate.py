@@ -59,7 +59,9 @@ class _Estimate:
         self.slots = slots
         classes = kernel.classes.classes
         whole = [c.extent if c.kind is DimKind.RED else sizes.piece[c.id] for c in classes]
-        self.size = [min(sizes.piece[c.id], sizes.chunk[c.id], size) for c, size in zip(classes, whole, strict=True)]
+        self.size = [
+            min(sizes.piece[c.id], sizes.chunk[c.id], size) for c, size in zip(classes, whole, strict=True)
+        ]
         """What an operation goes over at once; a reduction never beyond its end."""
         outer = {c for c in candidate.schedule.order if sizes.tile[c] < classes[c].extent}
         self.looped = outer | {c.id for c in classes if sizes.piece[c.id] < sizes.tile[c.id]}
@@ -90,7 +92,9 @@ class _Estimate:
                 continue
             for load in self._piece(compute) if compute.contraction else self._loads(compute):
                 streams = bool(load.classes & (self.looped | self.chunked))
-                loads[load.key] = max(loads.get(load.key, 0), self._bytes(load.shape) * (self.slots if streams else 1))
+                loads[load.key] = max(
+                    loads.get(load.key, 0), self._bytes(load.shape) * (self.slots if streams else 1)
+                )
                 shapes.add(load.shape)
         stored = {shape for shape in self._stored() if shape not in shapes}
         return sum(loads.values()) + self.slots * sum(self._bytes(shape) for shape in stored)
@@ -102,7 +106,10 @@ class _Estimate:
             if not compute.contraction:
                 loads = {load.key: load for load in self._loads(compute)}
                 totals.append(
-                    sum(self._bytes(load.shape) * (self.slots if load.classes & self.chunked else 1) for load in loads.values())
+                    sum(
+                        self._bytes(load.shape) * (self.slots if load.classes & self.chunked else 1)
+                        for load in loads.values()
+                    )
                 )
         return max(totals)
 

@@ -10,13 +10,13 @@ import numpy as np
 from xdsl.dialects.builtin import AnyFloat, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from npu_mlir.dialects import graph
 from npu_mlir.ir.constants import constant_of
 from npu_mlir.ir.weights import weights_of
-from npu_mlir.support.diagnostics import UserError
-from npu_mlir.dialects import graph
 from npu_mlir.passes.linalg.generics import Body, Builder, element_of, shape_of
-from npu_mlir.passes.linalg.signless import is_unsigned
 from npu_mlir.passes.linalg.graph_lowering.registry import elementwise, lowering, scalar_of
+from npu_mlir.passes.linalg.signless import is_unsigned
+from npu_mlir.support.diagnostics import UserError
 
 Build = Callable[..., SSAValue]
 """Called with the body and one scalar per operand."""

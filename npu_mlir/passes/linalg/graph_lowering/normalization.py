@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import AnyFloat, i1
 from xdsl.ir import Attribute, SSAValue
 
-from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import graph
 from npu_mlir.passes.linalg.generics import Body, Builder, Map, element_of, shape_of
 from npu_mlir.passes.linalg.graph_lowering.registry import (
@@ -18,6 +17,7 @@ from npu_mlir.passes.linalg.graph_lowering.registry import (
     widened,
 )
 from npu_mlir.passes.linalg.graph_lowering.window import highest, lowest, max_into, mean_over
+from npu_mlir.support.diagnostics import UserError
 
 
 @lowering(graph.ReduceOp)

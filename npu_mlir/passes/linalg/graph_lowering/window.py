@@ -8,12 +8,10 @@ import numpy as np
 from xdsl.dialects.builtin import AnyFloat, ModuleOp
 from xdsl.ir import Attribute, SSAValue
 
-from npu_mlir.ir.constants import make_constant
 from npu_mlir.dialects import graph
-from npu_mlir.support.dtypes import numpy_dtype
+from npu_mlir.ir.constants import make_constant
 from npu_mlir.passes.linalg.generics import Body, Builder, Map, bit_width, element_of, shape_of
 from npu_mlir.passes.linalg.graph_lowering.convolution import pad_spatial, window_read
-from npu_mlir.passes.linalg.signless import is_unsigned
 from npu_mlir.passes.linalg.graph_lowering.registry import (
     add_into,
     elementwise,
@@ -21,6 +19,8 @@ from npu_mlir.passes.linalg.graph_lowering.registry import (
     sum_over,
     widened,
 )
+from npu_mlir.passes.linalg.signless import is_unsigned
+from npu_mlir.support.dtypes import numpy_dtype
 
 
 def lowest(type_: Attribute) -> float:

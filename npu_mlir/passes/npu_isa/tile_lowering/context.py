@@ -28,10 +28,10 @@ from xdsl.ir.affine import (
 from xdsl.rewriter import InsertPoint
 
 from npu_mlir.analysis.affine_maps import linear
-from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.tile import Space
 from npu_mlir.ir.loop_bounds import constant_index
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.targets.target import Target
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -154,7 +154,9 @@ class KernelContext:
             tile.SpaceAttr(space), op.address.value.data, op.slot_bytes(cube), op.num_slots
         )
         new.result.name_hint = op.buffer.name_hint
-        self._buffers[op.buffer] = PlacedBuffer(self.emit(new).result, type_, space, op.row_dims, op.strides(cube))
+        self._buffers[op.buffer] = PlacedBuffer(
+            self.emit(new).result, type_, space, op.row_dims, op.strides(cube)
+        )
 
     def add_slot(self, op: tile.SlotOp) -> None:
         """Lower the choice of a copy; a buffer of one copy is its only slot."""

@@ -26,14 +26,14 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Operation, SSAValue
 
 from npu_mlir.analysis.affine_maps import projection
-from npu_mlir.support.diagnostics import UserError
-from npu_mlir.dialects import npu_isa, tile
-from npu_mlir.dialects.tile import Space, space_of
 from npu_mlir.analysis.structured.bodies import copied_input, is_multiply_add
 from npu_mlir.analysis.structured.nest import is_reduction, is_zero_fill
 from npu_mlir.analysis.structured.roles import LoopRoles, loop_roles
+from npu_mlir.dialects import npu_isa, tile
+from npu_mlir.dialects.tile import Space, space_of
 from npu_mlir.ir.loop_bounds import constant_trips
 from npu_mlir.passes.npu_isa.tile_lowering.context import KernelContext
+from npu_mlir.support.diagnostics import UserError
 
 
 def is_start(op: GenericOp) -> bool:

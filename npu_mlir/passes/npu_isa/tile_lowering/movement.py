@@ -22,19 +22,27 @@ from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 
-from npu_mlir.analysis.strides import Lanes, StridedLoops, collapse, drop_unit_dims, element_strides, simplify, split
-from npu_mlir.support.diagnostics import UserError
+from npu_mlir.analysis.strides import (
+    Lanes,
+    StridedLoops,
+    collapse,
+    drop_unit_dims,
+    element_strides,
+    simplify,
+    split,
+)
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa.base import BLOCK
 from npu_mlir.dialects.tile import Space
 from npu_mlir.ir.loop_bounds import constant_index
 from npu_mlir.passes.npu_isa.tile_lowering.context import (
-    PlacedBuffer,
     KernelContext,
     Offset,
+    PlacedBuffer,
     split_dims,
 )
 from npu_mlir.passes.npu_isa.tile_lowering.vector import advance, emit_vector
+from npu_mlir.support.diagnostics import UserError
 
 
 def lower_load(ctx: KernelContext, op: tile.LoadOp) -> None:
@@ -121,7 +129,9 @@ def _walk_source(
     return ctx.address(source.address, offset), element_strides(coefficients, source.strides, rank)
 
 
-def _emit_l0_load(ctx: KernelContext, address: SSAValue, strides: tuple[int, ...], dest: PlacedBuffer) -> None:
+def _emit_l0_load(
+    ctx: KernelContext, address: SSAValue, strides: tuple[int, ...], dest: PlacedBuffer
+) -> None:
     rows = _collapse_in_order(StridedLoops(dest.shape[: dest.rows], (strides[: dest.rows],)))
     columns = _collapse_in_order(StridedLoops(dest.shape[dest.rows :], (strides[dest.rows :],)))
     instruction = npu_isa.LoadL0AOp if dest.space is Space.L0A else npu_isa.LoadL0BOp
@@ -150,7 +160,10 @@ def _collapse_in_order(nest: StridedLoops) -> StridedLoops:
 
 
 def _emit_fixpipe_ub(
-    ctx: KernelContext, op: tile.LoadOp, block: tuple[SSAValue, tuple[int, ...], PlacedBuffer], dest: PlacedBuffer
+    ctx: KernelContext,
+    op: tile.LoadOp,
+    block: tuple[SSAValue, tuple[int, ...], PlacedBuffer],
+    dest: PlacedBuffer,
 ) -> None:
     address, strides, source = block
     if ctx.target.split_cores:

@@ -35,11 +35,11 @@ from npu_mlir.analysis.strides import (
 )
 from npu_mlir.analysis.structured.nest import is_reduction, loop_extents
 from npu_mlir.analysis.structured.vector_form import VectorForm, VectorOperand, classify
-from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa.base import BLOCK
 from npu_mlir.dialects.tile import Space
-from npu_mlir.passes.npu_isa.tile_lowering.context import PlacedBuffer, KernelContext, Offset
+from npu_mlir.passes.npu_isa.tile_lowering.context import KernelContext, Offset, PlacedBuffer
+from npu_mlir.support.diagnostics import UserError
 
 
 def lower_generic(ctx: KernelContext, op: GenericOp) -> None:

@@ -39,7 +39,9 @@ class _Piece:
     slots: int
 
 
-def contraction_candidates(kernel: Kernel, compute: LoopNestOp, target: Target) -> Iterator[ScheduleCandidate]:
+def contraction_candidates(
+    kernel: Kernel, compute: LoopNestOp, target: Target
+) -> Iterator[ScheduleCandidate]:
     """The best tilings by the formula, each with smaller and smaller pieces through UB."""
     product = _product(kernel, compute, target)
     for tiling in tilings(product, target)[:TRIED_TILINGS]:
@@ -60,7 +62,9 @@ def _pieces(product: Product, tiling: Tiling, target: Target) -> Iterator[_Piece
     yield _Piece(1, 1)
 
 
-def _candidate(kernel: Kernel, product: Product, tiling: Tiling, piece: _Piece, target: Target) -> ScheduleCandidate:
+def _candidate(
+    kernel: Kernel, product: Product, tiling: Tiling, piece: _Piece, target: Target
+) -> ScheduleCandidate:
     classes = kernel.classes.classes
     tile_ = list(tiling.tile)
     dims = (*product.m, *product.n)

@@ -20,11 +20,11 @@ from npu_mlir.analysis.structured.nest import init_of
 from npu_mlir.analysis.structured.roles import Contraction, contraction_roles
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place
-from npu_mlir.support.locations import located
 from npu_mlir.passes.tile.kernel import Kernel
 from npu_mlir.passes.tile.kernel_sizes import KernelSizes
 from npu_mlir.passes.tile.tiler.loops import Position
 from npu_mlir.passes.tile.tiler.operands import OperandTiler, Tensor
+from npu_mlir.support.locations import located
 
 
 class ContractionTiler(OperandTiler):
@@ -100,7 +100,9 @@ class ContractionTiler(OperandTiler):
         self.here.emit(new)
         return new.results[0]
 
-    def _k_loops(self, compute: LoopNestOp, roles: Contraction, rest: Sequence[int], acc: SSAValue) -> SSAValue:
+    def _k_loops(
+        self, compute: LoopNestOp, roles: Contraction, rest: Sequence[int], acc: SSAValue
+    ) -> SSAValue:
         """Loops over chunks of K that are brought to L1."""
         if not rest:
             panels = [self.operand(compute, i, Space.L1) for i in (0, 1)]

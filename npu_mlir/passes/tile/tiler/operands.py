@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, affine_expression, dense_rows, linear_map
-from npu_mlir.analysis.dims import LoopNestOp, DimKind
+from npu_mlir.analysis.dims import DimKind, LoopNestOp
 from npu_mlir.analysis.structured.nest import is_shape_only
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place

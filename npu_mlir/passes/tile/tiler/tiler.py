@@ -15,23 +15,21 @@ from npu_mlir.analysis.affine_maps import Linear, affine_expression
 from npu_mlir.analysis.dims import LoopNestOp
 from npu_mlir.analysis.structured.bodies import FIXPIPE_CASTS, only_op
 from npu_mlir.analysis.structured.nest import init_of
-from npu_mlir.support.diagnostics import UserError
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place
-from npu_mlir.support.locations import located
 from npu_mlir.passes.tile.kernel import Kernel
 from npu_mlir.passes.tile.kernel_sizes import KernelSizes
 from npu_mlir.passes.tile.tiler.contractions import ContractionTiler
 from npu_mlir.passes.tile.tiler.loops import Position
 from npu_mlir.passes.tile.tiler.operands import Tensor
+from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.locations import located
 
 
 class Tiler(ContractionTiler):
     """Generates the tiled body of one kernel."""
 
-    def __init__(
-        self, kernel: Kernel, sizes: KernelSizes, order: Sequence[int], bypass_ub: bool
-    ):
+    def __init__(self, kernel: Kernel, sizes: KernelSizes, order: Sequence[int], bypass_ub: bool):
         super().__init__(kernel, sizes, order)
         self.bypass_ub = bypass_ub
 
@@ -149,7 +147,9 @@ class Tiler(ContractionTiler):
         """A vector reduction: chunk after chunk accumulated, the last one by itself when it is shorter."""
         of = self.classes.class_of[compute.key]
         chunked = [
-            of[d] for d, red in enumerate(compute.reduction) if red and self.sizes.tile[of[d]] < self.size(of[d])
+            of[d]
+            for d, red in enumerate(compute.reduction)
+            if red and self.sizes.tile[of[d]] < self.size(of[d])
         ]
 
         def chunks(rest: Sequence[int], acc: SSAValue) -> SSAValue:

@@ -51,7 +51,12 @@ class _BitPattern(AttrParser._TensorLiteralElement):  # pyright: ignore[reportPr
 
 
 class _Lexer(MLIRLexer):
-    """xDSL takes a string with escapes beyond ASCII for bytes; in MLIR it is a string like any other."""
+    """xDSL takes a string with escapes beyond ASCII for bytes; in MLIR it is a string like any other.
+
+    And its expression for strings takes exponential time for one that doesn't end: this one never goes back.
+    """
+
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
     def _lex_string_literal(self, start_pos: int) -> MLIRToken:
         token = super()._lex_string_literal(start_pos)
@@ -68,7 +73,8 @@ class LocatingParser(Parser):
     """xDSL's parser, which also records where each op and each not yet defined value stands."""
 
     def __init__(self, ctx: Context, text: str, name: str) -> None:
-        super().__init__(ctx, text, name)
+        # The text is for our own lexer alone: xDSL would read the first word at once.
+        super().__init__(ctx, "", name)
         self._parser_state = ParserState(_Lexer(Input(text, name)))
         self._file = StringAttr(name)
         self._line_starts = [0]

@@ -91,11 +91,11 @@ def _read(name: str, group: str, value: Any) -> Number | None:
             if _many(value)
             else []
         )
-        good = len(items) == length and all(v is not None and v >= least for v in items)
+        good = len(items) == length and all(v is not None and least <= v <= LARGEST_COUNT for v in items)
         return tuple(v for v in items if v is not None) if good else None
     if group == "rates":
         rate = _rate(value)
-        return rate if rate is not None and 0 < rate < float("inf") else None
+        return rate if rate is not None and 0 < rate <= LARGEST_COUNT else None
     count = _bytes(value) if name in SIZES else _integer(value)
     least, most = 0 if group == "latencies" else 1, LARGEST_SIZE if name in SIZES else LARGEST_COUNT
     return count if count is not None and least <= count <= most else None

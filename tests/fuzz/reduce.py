@@ -82,7 +82,7 @@ def _copied(message: Any) -> Any:
 def printed(case: GraphCase) -> str:
     """The case as text: its graph, and the inputs if they are short."""
     lines = [f"seed {case.seed}, target {case.target}, precision {case.precision}"]
-    lines.append(re.sub(r"\{([^{}]{80})[^{}]*\}", r"{\1…}", onnx.printer.to_text(case.model)))
+    lines.append(re.sub(r"\{([-+.,e\d ]{80})[-+.,e\d ]*\}", r"{\1…}", onnx.printer.to_text(case.model)))
     for name, array in case.inputs.items():
         lines.append(f"{name} = {array.tolist() if array.size <= 64 else array.shape}")
     for tensor in case.model.graph.initializer:

@@ -15,12 +15,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from fuzz.graphs import GraphCase, random_graph  # noqa: E402
 from fuzz.judge import Outcome, judge_graph  # noqa: E402
+from fuzz.mutants import Mutants  # noqa: E402
 from fuzz.reduce import printed, reduce_graph  # noqa: E402
 
 OUTPUT = HERE.parent.parent / "build" / "fuzz"
@@ -87,22 +89,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.nice(10)
     findings = Findings()
     print(f"seed {options.seed}")
-    if options.case:
-        run_graph(int(options.case.partition(":")[2]), findings)
-    else:
-        for _, seed in _cases(options):
-            run_graph(seed, findings)
+    with TemporaryDirectory() as folder:
+        mutants = Mutants(Path(folder))
+        for kind, seed in _cases(options):
+            if kind == "graph":
+                run_graph(seed, findings)
+            else:
+                outcome = mutants.judge(seed)
+                findings.add("mutant", seed, outcome, lambda: mutants.last)
     findings.print_summary()
     return 1 if findings.found else 0
 
 
 def _cases(options: argparse.Namespace) -> Iterator[tuple[str, int]]:
     """Kinds of cases with their seeds, until there are enough or the time is over."""
+    if options.case:
+        kind, _, seed = options.case.partition(":")
+        yield kind, int(seed)
+        return
     end = time.monotonic() + 60 * options.minutes if options.minutes else float("inf")
-    number = 0
-    while time.monotonic() < end and number < options.graphs:
-        yield "graph", options.seed + number
-        number += 1
+    for number in range(max(options.graphs, options.mutants)):
+        if time.monotonic() > end:
+            return
+        if number < options.graphs:
+            yield "graph", options.seed + number
+        if number < options.mutants:
+            yield "mutant", options.seed + number
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -110,7 +122,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--graphs", type=int, default=1 << 40)
-    parser.add_argument("--case", help="graph:SEED, to run a single case")
+    parser.add_argument("--mutants", type=int, default=1 << 40)
+    parser.add_argument("--case", help="graph:SEED or mutant:SEED, to run a single case")
     return parser
 
 

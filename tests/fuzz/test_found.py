@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from time import process_time
 from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 from onnx import helper, numpy_helper
 
+import npu_mlir
+import npu_mlir.api
 from fuzz.graphs import GraphCase
 from fuzz.judge import Outcome, judge_graph
 from fuzz.reference import Session, make_model, value_info
+from npu_mlir.dialects.context import make_context
+from npu_mlir.ir.parsing import parse_module
+from npu_mlir.support.diagnostics import UserError
 
 
 def outcome(
@@ -43,3 +50,72 @@ def test_lrn_of_a_constant_is_not_folded_wrong():
     x = np.arange(1, 9, dtype=np.float32).reshape(1, 8, 1, 1)
     node = helper.make_node("LRN", ["w"], ["y"], size=3, alpha=0.5, bias=1.0)
     assert not outcome([node], {}, {"w": x}).is_finding
+
+
+@pytest.mark.parametrize(
+    ("node", "shape", "opset"),
+    [
+        (helper.make_node("GlobalMaxPool", ["w"], ["y"]), (1, 4, 11), 17),
+        (
+            helper.make_node("MaxPool", ["w"], ["y"], kernel_shape=[2], strides=[3], ceil_mode=1),
+            (1, 3, 5),
+            17,
+        ),
+        (
+            helper.make_node("AveragePool", ["w"], ["y"], kernel_shape=[3, 3], strides=[3, 3]),
+            (2, 2, 6, 3),
+            22,
+        ),
+        (helper.make_node("Unsqueeze", ["w"], ["y"], axes=[2, 1]), (2, 13), 10),
+        (helper.make_node("Slice", ["w"], ["y"], starts=[-7], ends=[-1]), (5, 3), 9),
+        (helper.make_node("NonZero", ["w"], ["y"]), (), 13),
+    ],
+    ids=lambda value: getattr(value, "op_type", None),
+)
+def test_constants_are_folded_as_onnxruntime_computes_them(
+    node: onnx.NodeProto, shape: tuple[int, ...], opset: int
+):
+    """ONNX's reference implementation is wrong about these."""
+    array = 1 + np.arange(np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)
+    assert outcome([node], {}, {"w": array}, opset=opset).kind == "right"
+
+
+def test_an_operand_that_onnx_refuses_is_refused_with_its_words():
+    model = make_model(
+        helper.make_graph(
+            [helper.make_node("EyeLike", ["x"], ["y"], name="eye")],
+            "found",
+            [value_info("x", np.zeros((2, 3, 4), np.float32))],
+            [helper.make_empty_tensor_value_info("y")],
+        ),
+        17,
+    )
+    with pytest.raises(UserError) as error:
+        npu_mlir.api.read(model)
+    assert "eye" in str(error.value.notes[0].message) + error.value.message
+
+
+def test_an_attribute_of_a_function_outside_of_one_is_refused():
+    node = helper.make_node("HardSigmoid", ["x"], ["y"], alpha=0.5)
+    node.attribute[0].ref_attr_name = "a"
+    x = value_info("x", np.zeros(3, np.float32))
+    graph = helper.make_graph([node], "found", [x], [helper.make_empty_tensor_value_info("y")])
+    with pytest.raises(UserError, match="alpha is that of a function|cannot be imported"):
+        npu_mlir.api.read(make_model(graph, 17))
+
+
+def test_a_text_that_does_not_end_is_refused_at_once():
+    """xDSL's expression for strings takes exponential time."""
+    text = '"' + "a" * 60
+    for source in (text, f'module attributes {{a = {text}\n"}} {{}}'):
+        start = process_time()
+        with pytest.raises(UserError, match="closing string literal"):
+            parse_module(make_context(), source, "text.mlir")
+        assert process_time() - start < 5
+
+
+@pytest.mark.parametrize("setting", ["gm_ub", "vector.exp"])
+def test_numbers_of_a_machine_that_no_attribute_holds_are_refused(setting: str):
+    value = "18446744073709551616" + ",1,1" * (setting == "vector.exp")
+    with pytest.raises(UserError, match=f"{setting}' can't be"):
+        npu_mlir.Target.load("toy").replace(**{setting: value})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,11 +13,15 @@ from onnx import helper
 from fuzz.graphs import GraphCase, random_graph
 from fuzz.judge import judge_graph, outcome_of
 from fuzz.limits import Hang
+from fuzz.mutants import Mutants
 from fuzz.reduce import printed, reduce_graph
 from fuzz.reference import make_model, value_info
 
-PARTS, GRAPHS = 4, 30
+PARTS, GRAPHS = 4, 20
 """Parts for several processes, and graphs in each."""
+
+MUTANTS = 120
+"""Damaged inputs in each of two parts."""
 
 
 @pytest.mark.slow
@@ -29,6 +35,18 @@ def test_random_graphs_compute_what_onnxruntime_computes(part: int):
             assert not outcome.is_finding, f"graph:{seed} {outcome.text}"
             right += outcome.kind == "right"
     assert right > GRAPHS / 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(2))
+def test_damaged_inputs_are_refused_or_mean_something(part: int, tmp_path: Path):
+    mutants = Mutants(tmp_path)
+    ends = Counter[str]()
+    for seed in range(part * MUTANTS, (part + 1) * MUTANTS):
+        outcome = mutants.judge(seed)
+        assert not outcome.is_finding, f"mutant:{seed} {outcome.text}\n{mutants.last}"
+        ends[outcome.kind] += 1
+    assert min(ends["right"], ends["refused"]) > MUTANTS / 20
 
 
 def chain() -> GraphCase:

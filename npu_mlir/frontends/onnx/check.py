@@ -11,13 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import onnx
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
+from npu_mlir.dialects.graph import element_of, shape_of
 from npu_mlir.frontends.onnx.functions import opsets_of, schema_of
 from npu_mlir.frontends.onnx.node import is_default
 from npu_mlir.ir.constants import element_type
 from npu_mlir.support.diagnostics import Note, UserError
+from npu_mlir.support.dtypes import numpy_dtype
 
 _TYPES: Mapping[int, str] = {number: name for name, number in onnx.AttributeProto.AttributeType.items()}
 
@@ -130,6 +133,29 @@ def _node_problems(
             if name in defined:
                 yield f"{where}its output '{name}' is defined before"
             defined.add(name)
+
+
+def problem_of(
+    node: onnx.NodeProto, inputs: Sequence[SSAValue | np.ndarray | None], opset: int
+) -> str | None:
+    """What ONNX's own rules for shapes and types say against a node with these inputs, None if nothing."""
+    known: dict[str, onnx.TypeProto] = {}
+    for name, value in zip(node.input, inputs, strict=False):
+        if value is not None:
+            is_array = isinstance(value, np.ndarray)
+            dtype = value.dtype if is_array else numpy_dtype(element_of(value))
+            shape = value.shape if is_array else shape_of(value)
+            number = onnx.helper.np_dtype_to_tensor_dtype(dtype)
+            known[name] = onnx.helper.make_tensor_type_proto(number, shape)
+    imports = [onnx.helper.make_opsetid("", opset)]
+    try:
+        schema = onnx.defs.get_schema(node.op_type, opset, node.domain)
+        onnx.shape_inference.infer_node_outputs(schema, node, known, opset_imports=imports)
+    except onnx.defs.SchemaError:
+        return None
+    except onnx.shape_inference.InferenceError as error:
+        return " ".join(str(error).removeprefix("[ShapeInferenceError] ").split())
+    return None
 
 
 def graphs_of(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:

@@ -22,9 +22,12 @@ NOT_PURE = {
     "Multinomial",
 }
 
-DOUBTFUL = {"BatchNormalization", "Dropout", "Softmax", "LogSoftmax", "Hardmax", "LRN"}
-"""Operators whose reference implementation is wrong, for old opsets or (LRN) for more than five channels: left to the
-converters."""
+DOUBTFUL = {
+    *("BatchNormalization", "Dropout", "Softmax", "LogSoftmax", "Hardmax"),
+    *("AveragePool", "LpPool", "MaxPool", "GlobalMaxPool", "ConvTranspose", "InstanceNormalization", "LRN"),
+}
+"""Operators whose reference implementation is wrong for old opsets (first line), or for some shapes and attributes:
+left to the converters."""
 
 
 class CannotEvaluate(Exception):
@@ -39,6 +42,9 @@ def evaluate(
         raise CannotEvaluate
     if proto.op_type == "Constant":
         return [_constant(proto)]
+    if proto.op_type in OWN and proto.domain in ("", "ai.onnx"):
+        arrays = [value if isinstance(value, np.ndarray) else None for value in inputs]
+        return [OWN[proto.op_type](proto, arrays)]
     elements = _elements(proto.op_type, inputs)
     if elements > LARGEST_FOLDED:
         raise Unsupported(f"its result has {elements} elements")
@@ -60,6 +66,68 @@ def evaluate(
     if not all(value is None or isinstance(value, np.ndarray | np.generic) for value in outputs):
         raise CannotEvaluate
     return [np.asarray(value) for value in outputs]
+
+
+def _parameters(
+    proto: onnx.NodeProto, arrays: Sequence[Constant | None], *names: str
+) -> list[list[int] | None]:
+    """Lists of integers by name: inputs in that order behind the first one, or attributes in old opsets."""
+    attributes = {attribute.name: list(attribute.ints) for attribute in proto.attribute}
+    found: list[list[int] | None] = []
+    for number, name in enumerate(names, 1):
+        array = arrays[number] if number < len(arrays) else None
+        found.append(attributes.get(name) if array is None else [int(entry) for entry in array.reshape(-1)])
+    return found
+
+
+def _unsqueezed(proto: onnx.NodeProto, arrays: Sequence[Constant | None]) -> Constant:
+    """`Unsqueeze`: the reference inserts axes one by one in the order in which they are given."""
+    (axes,) = _parameters(proto, arrays, "axes")
+    if arrays[0] is None or axes is None:
+        raise CannotEvaluate
+    try:
+        return np.expand_dims(arrays[0], tuple(axes))
+    except ValueError as error:
+        raise CannotEvaluate from error
+
+
+def _sliced(proto: onnx.NodeProto, arrays: Sequence[Constant | None]) -> Constant:
+    """`Slice`: the reference takes too little where a start is before the first element."""
+    starts, ends, axes, steps = _parameters(proto, arrays, "starts", "ends", "axes", "steps")
+    data = arrays[0]
+    if data is None or starts is None or ends is None:
+        raise CannotEvaluate
+    ranges = [slice(None)] * data.ndim
+    axes = list(range(len(starts))) if axes is None else axes
+    steps = [1] * len(starts) if steps is None else steps
+    try:
+        for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+            ranges[axis] = slice(*_limits(start, end, step, data.shape[axis]))
+    except (ValueError, IndexError, ZeroDivisionError) as error:
+        raise CannotEvaluate from error
+    return data[tuple(ranges)]
+
+
+def _limits(start: int, end: int, step: int, extent: int) -> tuple[int, int | None, int]:
+    """A range as Python takes it, where -1 is the last element: both ends clamped as ONNX says."""
+    if step == 0:
+        raise ZeroDivisionError
+    start, end = (place + extent if place < 0 else place for place in (start, end))
+    if step > 0:
+        return min(max(start, 0), extent), min(max(end, 0), extent), step
+    end = min(max(end, -1), extent - 1)
+    return min(max(start, 0), extent - 1), None if end < 0 else end, step
+
+
+def _non_zero(proto: onnx.NodeProto, arrays: Sequence[Constant | None]) -> Constant:
+    """`NonZero`: the reference gives no place for a scalar."""
+    if arrays[0] is None:
+        raise CannotEvaluate
+    return np.stack(np.nonzero(np.atleast_1d(arrays[0]))).astype(np.int64)
+
+
+OWN = {"Unsqueeze": _unsqueezed, "Slice": _sliced, "NonZero": _non_zero}
+"""What is folded here, since the reference implementation is wrong for some parameters."""
 
 
 LARGEST_FOLDED = 1 << 31

@@ -25,7 +25,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from npu_mlir.dialects.graph import element_of, shapes
-from npu_mlir.frontends.onnx.check import check_declared, check_model, element_type_of, type_name
+from npu_mlir.frontends.onnx.check import check_declared, check_model, element_type_of, problem_of, type_name
 from npu_mlir.frontends.onnx.contributed import DEFINITIONS
 from npu_mlir.frontends.onnx.contributed import OPSET as CONTRIBUTED_OPSET
 from npu_mlir.frontends.onnx.control_flow import BODIES
@@ -274,7 +274,15 @@ class _Importer:
         """What the operator's converter makes of a node."""
         opset, standard = scope.opsets.get("", 0), scope.standard
         node = Node(proto, inputs, opset, location, self, used, in_standard_body=standard)
-        converted = converter(node)
+        try:
+            converted = converter(node)
+        except (shapes.ShapeError, Unsupported):
+            raise
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            problem = problem_of(proto, inputs, opset)
+            if problem is None:
+                raise
+            raise Unsupported(problem) from error
         results = [converted] if isinstance(converted, SSAValue | np.ndarray) else list(converted)
         node.check_all_asked(len(results))
         return results

@@ -119,3 +119,10 @@ def test_numbers_of_a_machine_that_no_attribute_holds_are_refused(setting: str):
     value = "18446744073709551616" + ",1,1" * (setting == "vector.exp")
     with pytest.raises(UserError, match=f"{setting}' can't be"):
         npu_mlir.Target.load("toy").replace(**{setting: value})
+
+
+def test_gather_nd_with_one_constant_place():
+    """Its place is a NumPy scalar, which is no array."""
+    node = helper.make_node("GatherND", ["x", "i"], ["y"])
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    assert outcome([node], {"x": x}, {"i": np.array([1, -1, 2])}).kind == "right"

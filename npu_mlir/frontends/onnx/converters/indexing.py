@@ -78,6 +78,7 @@ def gather_nd(node: Node) -> SSAValue:
     depth = indices[-1]
     extents, rest = shape[batch : batch + depth], shape[batch + depth :]
     index = linear_index(node, 1, extents)
+    index = np.asarray(index) if isinstance(index, np.generic) else index
     if batch == 0 and isinstance(index, np.ndarray):
         table = reshaped(node, value, (prod(extents), *rest))
         return reshaped(node, take(node, table, index.reshape(-1), 0), (*indices[:-1], *rest))

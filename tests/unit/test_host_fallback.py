@@ -100,11 +100,21 @@ def branches() -> onnx.ModelProto:
 def other_domain() -> onnx.ModelProto:
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["a"], "mm"),
-        helper.make_node("BiasGelu", ["a", "b"], ["g"], "gelu", domain="com.microsoft"),
+        helper.make_node("FusedGemm", ["a", "b"], ["g"], "gemm", domain="com.microsoft", activation="Relu"),
         helper.make_node("Relu", ["g"], ["y"], "relu"),
     ]
-    weights = [weight("w", 8, 4), weight("b", 4)]
+    weights = [weight("w", 8, 4), weight("b", 4, 4)]
     return model(nodes, [info("x", FLOAT, 4, 8)], [info("y", FLOAT, 4, 4)], weights, {"com.microsoft": 1})
+
+
+def unknown_shape() -> onnx.ModelProto:
+    """onnxruntime knows no shape for this operator, and says what it says of scalars."""
+    nodes = [
+        helper.make_node("CDist", ["x", "b"], ["g"], "distances", domain="com.microsoft"),
+        helper.make_node("Relu", ["g"], ["y"], "relu"),
+    ]
+    x, y = info("x", FLOAT, 4, 4), info("y", FLOAT, 4, 4)
+    return model(nodes, [x], [y], [weight("b", 4, 4)], {"com.microsoft": 1})
 
 
 def texts() -> onnx.ModelProto:
@@ -117,7 +127,7 @@ def texts() -> onnx.ModelProto:
     return model(nodes, [info("x", FLOAT, 4)], [info("y", FLOAT, 4)])
 
 
-MODELS = [between, open_extents, unsigned, branches, other_domain, texts]
+MODELS = [between, open_extents, unsigned, branches, other_domain, unknown_shape, texts]
 
 LEFT = {"det", "shift", "integers"}
 """Nodes that are left to the host whether they have a translation or not."""

@@ -4,6 +4,7 @@ parsed and printed by hand."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, cast
 
 from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import Attribute, SSAValue
@@ -76,7 +77,7 @@ class Address(CustomDirective):
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
         self.value.parse(parser, state)
-        self.value.set_types(state, [ADDRESS[state.op_type.SPACE]])
+        self.value.set_types(state, [ADDRESS[cast("Any", state.op_type).SPACE]])
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         self.value.print(printer, state, op)

@@ -326,7 +326,8 @@ def _by_onnxruntime(model: onnx.ModelProto) -> dict[str, onnx.TypeProto]:
     for output in outputs:
         element = _ORT_TYPES.get(output.type)
         if element is not None:
-            shape = [extent if isinstance(extent, int) else None for extent in output.shape]
+            # No extents are a scalar, or that nothing is known: onnxruntime doesn't tell which.
+            shape = [extent if isinstance(extent, int) else None for extent in output.shape] or None
             types[output.name] = helper.make_tensor_type_proto(element, shape)
     return types
 

@@ -9,22 +9,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import (
-    BFloat16Type,
     BytesAttr,
     DenseIntOrFPElementsAttr,
-    Float4E2M1FNType,
-    Float8E4M3FNType,
-    Float8E4M3FNUZType,
-    Float8E5M2FNUZType,
-    Float8E5M2Type,
-    Float8E8M0FNUType,
-    Float16Type,
-    Float32Type,
-    Float64Type,
     IntegerType,
     Signedness,
     TensorType,
@@ -33,26 +22,21 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from npu_mlir.dialects.graph.weight import WeightOp
 from npu_mlir.ir.weights import WeightStore
-from npu_mlir.support.dtypes import is_integer, is_narrow_integer, numpy_dtype, static_shape
+from npu_mlir.support.dtypes import (
+    FLOATS,
+    NARROW_INTEGERS,
+    is_integer,
+    is_narrow_integer,
+    numpy_dtype,
+    static_shape,
+)
 
 SMALL = 16
 """Up to this many elements a constant is written into the IR."""
 
-_ELEMENT_TYPES: dict[np.dtype[Any], Attribute] = {
-    np.dtype(np.float16): Float16Type(),
-    np.dtype(np.float32): Float32Type(),
-    np.dtype(np.float64): Float64Type(),
-    np.dtype(ml_dtypes.bfloat16): BFloat16Type(),
-    np.dtype(ml_dtypes.float8_e4m3fn): Float8E4M3FNType(),
-    np.dtype(ml_dtypes.float8_e4m3fnuz): Float8E4M3FNUZType(),
-    np.dtype(ml_dtypes.float8_e5m2): Float8E5M2Type(),
-    np.dtype(ml_dtypes.float8_e5m2fnuz): Float8E5M2FNUZType(),
-    np.dtype(ml_dtypes.float8_e8m0fnu): Float8E8M0FNUType(),
-    np.dtype(ml_dtypes.float4_e2m1fn): Float4E2M1FNType(),
-    np.dtype(ml_dtypes.int4): IntegerType(4),
-    np.dtype(ml_dtypes.uint4): IntegerType(4, Signedness.UNSIGNED),
-    np.dtype(ml_dtypes.int2): IntegerType(2),
-    np.dtype(ml_dtypes.uint2): IntegerType(2, Signedness.UNSIGNED),
+_ELEMENT_TYPES: dict[np.dtype[Any], Attribute] = {dtype: type_() for type_, dtype in FLOATS.items()} | {
+    dtype: IntegerType(width, Signedness.UNSIGNED if unsigned else Signedness.SIGNLESS)
+    for (width, unsigned), dtype in NARROW_INTEGERS.items()
 }
 
 

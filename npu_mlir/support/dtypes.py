@@ -29,7 +29,7 @@ from xdsl.ir import Attribute
 
 from npu_mlir.support.diagnostics import UserError
 
-_FLOATS: dict[type[Attribute], np.dtype[Any]] = {
+FLOATS: dict[type[Attribute], np.dtype[Any]] = {
     Float16Type: np.dtype(np.float16),
     Float32Type: np.dtype(np.float32),
     Float64Type: np.dtype(np.float64),
@@ -40,11 +40,11 @@ _FLOATS: dict[type[Attribute], np.dtype[Any]] = {
     Float8E5M2FNUZType: np.dtype(ml_dtypes.float8_e5m2fnuz),
     Float8E8M0FNUType: np.dtype(ml_dtypes.float8_e8m0fnu),
     Float4E2M1FNType: np.dtype(ml_dtypes.float4_e2m1fn),
-    IndexType: np.dtype(np.int64),
 }
+"""The float types, each with NumPy's of the same values."""
 
 
-_NARROW_INTEGERS: dict[tuple[int, bool], np.dtype[Any]] = {
+NARROW_INTEGERS: dict[tuple[int, bool], np.dtype[Any]] = {
     (4, False): np.dtype(ml_dtypes.int4),
     (4, True): np.dtype(ml_dtypes.uint4),
     (2, False): np.dtype(ml_dtypes.int2),
@@ -65,8 +65,10 @@ def numpy_dtype(type_: Attribute) -> np.dtype[Any]:
     """
     if isinstance(type_, TensorType | MemRefType):
         type_ = type_.element_type
-    if type(type_) in _FLOATS:
-        return _FLOATS[type(type_)]
+    if type(type_) in FLOATS:
+        return FLOATS[type(type_)]
+    if isinstance(type_, IndexType):
+        return np.dtype(np.int64)
     if isinstance(type_, IntegerType):
         width = type_.width.data
         if width == 1:
@@ -74,14 +76,14 @@ def numpy_dtype(type_: Attribute) -> np.dtype[Any]:
         unsigned = type_.signedness.data == Signedness.UNSIGNED
         if width in (8, 16, 32, 64):
             return np.dtype(f"{'u' if unsigned else 'i'}{width // 8}")
-        if (width, unsigned) in _NARROW_INTEGERS:
-            return _NARROW_INTEGERS[width, unsigned]
+        if (width, unsigned) in NARROW_INTEGERS:
+            return NARROW_INTEGERS[width, unsigned]
     raise NoNumpyType(f"no NumPy data type for {type_}, so values of it can't be computed")
 
 
 def is_narrow_integer(dtype: np.dtype[Any]) -> bool:
     """Whether elements are integers of fewer than 8 bits, which NumPy itself knows nothing of."""
-    return dtype in _NARROW_INTEGERS.values()
+    return dtype in NARROW_INTEGERS.values()
 
 
 def is_integer(dtype: np.dtype[Any]) -> bool:

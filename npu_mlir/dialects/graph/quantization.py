@@ -20,8 +20,7 @@ class QuantizeOp(ElementwiseOp):
     limited to the range of the type, which is that of `zero_point`.
 
     Scale and zero point broadcast to the input. The quotient is one of the scale's type, all else is computed in f32;
-    an
-    input of integers (i32 sums) is taken as f32. What becomes of NaN is not defined.
+    an input of integers (i32 sums) is taken as f32. What becomes of NaN is not defined.
 
     ```mlir
     %0 = graph.quantize %x, %scale, %zero : (tensor<2x3xf32>, tensor<f32>, tensor<ui8>) -> tensor<2x3xui8>

@@ -58,9 +58,10 @@ def check_sizes(op: Operation, sound: set[int]) -> None:
             continue
         sound.add(id(attribute))
         if isinstance(attribute, TensorType | MemRefType):
-            elements = prod(extent for extent in attribute.get_shape() if extent >= 0)
+            # Extents count even where there is a 0 among them: their positions are arrays of their own.
+            elements = prod(extent for extent in attribute.get_shape() if extent > 0)
             if elements * _bytes(attribute.element_type) > LARGEST:
-                message = f"{attribute} has {elements} elements: no memory holds as many"
+                message = f"{attribute} spans {elements} elements: no memory holds as many"
                 raise UserError(message, loc=op)
         inside = attribute.data if isinstance(attribute, ArrayAttr) else (attribute,)
         for map_ in inside:

@@ -340,7 +340,7 @@ class Builder:
                 values[node.input[0]].array, right[node.output[0]]
             ):
                 return None
-            errors = self.errors(session, values, right)
+            errors = self.errors(session, values, right, is_rounded(node, values))
         except Refused:
             return None
         results: list[Value] = []
@@ -361,11 +361,15 @@ class Builder:
         return bool(np.all(np.isfinite(array)) and np.all(np.abs(array) <= RANGE[self.precision]))
 
     def errors(
-        self, session: Session | Evaluator, values: dict[str, Value], right: dict[str, Array]
+        self,
+        session: Session | Evaluator,
+        values: dict[str, Value],
+        right: dict[str, Array],
+        rounded: bool = False,
     ) -> dict[str, Array | None]:
-        """How far the values of a node may be off."""
+        """How far the values of a node may be off, which may be rounded although there are right ones."""
         floats = [value for value in values.values() if value.is_float]
-        exact = all(value.error is None and self.is_round(value.array) for value in floats)
+        exact = not rounded and all(value.error is None and self.is_round(value.array) for value in floats)
         exact = exact and all(self.is_round(array) for array in right.values() if array.dtype.kind == "f")
         if exact:
             return dict.fromkeys(right)
@@ -434,6 +438,12 @@ def schema(operator: str, opset: int) -> Any:
     return None if found.deprecated else found
 
 
+def is_rounded(node: onnx.NodeProto, values: dict[str, Value]) -> bool:
+    """Whether results are rounded even where the right ones have few digits: powers with exponents of many kinds."""
+    exponent = values.get(node.input[1]) if node.op_type == "Pow" else None
+    return exponent is not None and not (exponent.is_known and exponent.array.size == 1)
+
+
 def is_in_range(array: Array, result: Array) -> bool:
     """Whether a cast changed no value by more than dropping its fraction."""
     if result.dtype.kind == "b" or array.dtype.kind == "b":
@@ -450,7 +460,7 @@ def random_graph(seed: int) -> GraphCase | None:
         warnings.simplefilter("ignore")
         builder.input(builder.data(builder.shape(), _first_type(builder)))
         operators = sorted(GENERATORS)
-        count = builder.random.choice((1, 1, 2, 2, 3, 3, 4, 5, 6, 8, 10))
+        count = builder.random.choice((1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 8))
         for _ in range(10 * count):
             operator = builder.random.choice(operators)
             if operator in RARE and builder.chance(0.8):

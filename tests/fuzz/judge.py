@@ -34,6 +34,11 @@ class Outcome:
         return self.kind not in ("right", "refused")
 
 
+def is_same(a: Outcome, b: Outcome) -> bool:
+    """Whether two findings are of a kind: a wrong value may show in different ways."""
+    return a.kind == b.kind and (a.kind == "wrong" or a.signature == b.signature)
+
+
 class Wrong(Exception):
     """A result differs from the right one."""
 

@@ -689,12 +689,20 @@ def resize(g: Builder, operator: str) -> Spec | None:
         attributes["nearest_mode"] = g.random.choice(
             ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
         )
+    reached = [factor * extent for extent, factor in zip(value.shape, new, strict=True)]
+    if attributes["coordinate_transformation_mode"] == "align_corners" and any(map(is_broken, reached)):
+        # What is after the point counts for ONNX, and not for onnxruntime.
+        attributes["coordinate_transformation_mode"] = "half_pixel"
     roi = g.constant(np.zeros(0, np.float32)) if g.opset < 13 else None
     if sizes:
         extents = [max(1, int(e * factor)) for e, factor in zip(value.shape, new, strict=True)]
         scales = g.constant(np.zeros(0, np.float32)) if g.opset < 13 else None
         return Spec(operator, [value, roi, scales, g.indices(extents)], attributes)
     return Spec(operator, [value, roi, g.constant(np.asarray(new, np.float32))], attributes)
+
+
+def is_broken(number: float) -> bool:
+    return number != int(number)
 
 
 @generates("QuantizeLinear", "DequantizeLinear")

@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from fuzz.graphs import GraphCase, random_graph  # noqa: E402
-from fuzz.judge import Outcome, judge_graph  # noqa: E402
+from fuzz.judge import Outcome, is_same, judge_graph  # noqa: E402
 from fuzz.mutants import Mutants  # noqa: E402
 from fuzz.reduce import printed, reduce_graph  # noqa: E402
 
@@ -78,7 +78,7 @@ def run_graph(seed: int, findings: Findings) -> None:
 def _reduced(case: GraphCase, outcome: Outcome) -> str:
     def fails(smaller: GraphCase) -> bool:
         other = judge_graph(smaller)
-        return (other.kind, other.signature) == (outcome.kind, outcome.signature)
+        return is_same(other, outcome)
 
     return printed(case if outcome.kind == "hang" else reduce_graph(case, fails))
 
@@ -86,7 +86,7 @@ def _reduced(case: GraphCase, outcome: Outcome) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the command line asks for; the exit status."""
     options = _parser().parse_args(arguments)
-    os.nice(10)
+    os.nice(max(0, 10 - os.nice(0)))
     findings = Findings()
     print(f"seed {options.seed}")
     with TemporaryDirectory() as folder:

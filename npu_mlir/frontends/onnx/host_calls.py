@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 
 import numpy as np
 import onnx
@@ -24,7 +23,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from npu_mlir.dialects.graph import LOCATION, HostCallOp, element_of, shape_of
 from npu_mlir.frontends.onnx.check import element_type_of, graphs_of
-from npu_mlir.frontends.onnx.inputs import LARGEST
+from npu_mlir.frontends.onnx.inputs import fits_memory
 from npu_mlir.frontends.onnx.macs import macs_of
 from npu_mlir.frontends.onnx.node import Constant, GraphBuilder, Unsupported, Value
 from npu_mlir.frontends.onnx.sequences import TensorSequence
@@ -372,7 +371,7 @@ def _why_deferred(type_: onnx.TypeProto) -> str | None:
     shape = _static_shape(type_)
     if shape is None:
         return "extents that are only known in a run"
-    if prod(shape) > LARGEST:
+    if not fits_memory(shape):
         raise Unsupported(f"its result {shape} fits into no memory")
     return None
 

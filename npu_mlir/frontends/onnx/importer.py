@@ -283,6 +283,8 @@ class _Importer:
             if problem is None:
                 raise
             raise Unsupported(problem) from error
+        except MemoryError as error:
+            raise Unsupported("what it takes fits into no memory") from error
         results = [converted] if isinstance(converted, SSAValue | np.ndarray) else list(converted)
         node.check_all_asked(len(results))
         return results

@@ -21,6 +21,12 @@ Extent = int | str | None
 LARGEST = 1 << 36
 """Elements that no tensor of a model has more of."""
 
+
+def fits_memory(shape: Sequence[int]) -> bool:
+    """Whether a machine may have a tensor of this shape. An extent beyond reason is not made better by a 0."""
+    return prod(extent for extent in shape if extent > 0) <= LARGEST
+
+
 UNNAMED = ("", "?")
 
 
@@ -59,7 +65,7 @@ def freeze_inputs(
     if open_inputs:
         raise _open_dimensions(open_inputs)
     for name, shape in frozen.items():
-        if prod(e for e in shape if isinstance(e, int)) > LARGEST:
+        if not fits_memory([e for e in shape if isinstance(e, int)]):
             raise UserError(f"input '{name}' ({_describe(shape)}) fits into no memory")
     return {name: tuple(e for e in shape if isinstance(e, int)) for name, shape in frozen.items()}
 

@@ -11,7 +11,6 @@ reported as unsupported afterwards, so that nothing is dropped silently.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,7 +20,7 @@ from xdsl.ir import Operation, SSAValue
 
 from npu_mlir.dialects.graph import LOCATION, GraphOp, element_of, shape_of
 from npu_mlir.dialects.graph.shapes import text
-from npu_mlir.frontends.onnx.inputs import LARGEST
+from npu_mlir.frontends.onnx.inputs import fits_memory
 from npu_mlir.support.locations import origin
 from npu_mlir.support.registry import add_names, table
 
@@ -168,7 +167,7 @@ class Node:
 
     def add(self, op: GraphOp) -> SSAValue:
         """Append a graph op that stems from this node."""
-        if prod(shape_of(op.result)) > LARGEST:
+        if not fits_memory(shape_of(op.result)):
             raise Unsupported(f"its result {text(shape_of(op.result))} fits into no memory")
         op.attributes[LOCATION] = StringAttr(self.location)
         op.location = origin(op)

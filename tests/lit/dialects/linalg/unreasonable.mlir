@@ -22,7 +22,7 @@ func.func @mod(%i: index) -> index {
 
 func.func @large(%x: tensor<4xf32>) -> tensor<1099511627780xf32> {
   %c = arith.constant 0.0 : f32
-  // expected-error @+1 {{tensor<1099511627780xf32> has 1099511627780 elements: no memory holds as many}}
+  // expected-error @+1 {{tensor<1099511627780xf32> spans 1099511627780 elements: no memory holds as many}}
   %0 = tensor.pad %x low[0] high[1099511627776] {
   ^bb0(%i: index):
     tensor.yield %c : f32

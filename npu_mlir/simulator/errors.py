@@ -7,6 +7,7 @@ from xdsl.ir import Operation
 from npu_mlir.dialects import npu_isa
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.locations import PROVENANCE, closest_node
+from npu_mlir.support.node_names import shown
 
 
 class SimulationError(UserError):
@@ -17,7 +18,7 @@ def describe(op: Operation) -> str:
     """An instruction in a message: its text, and the graph op that it or what it is in comes from."""
     text = " ".join(str(op).split())
     node = None if PROVENANCE in op.attributes else closest_node(op)
-    return f"{text} (of '{node}')" if node else text
+    return f"{text} (of '{shown(node)}')" if node else text
 
 
 def wait_without_set(op: npu_isa.WaitFlagOp, event: int) -> SimulationError:

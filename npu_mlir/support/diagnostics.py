@@ -223,8 +223,9 @@ def _render_message(kind: str, message: str, loc: Operation | SourceLocation | N
 def _provenance(error: UserError | Diagnostic) -> list[str]:
     """The node of the imported model that an op comes from, if a pass recorded it and the message doesn't say so."""
     from npu_mlir.support.locations import node_of
+    from npu_mlir.support.node_names import shown
 
     if error.loc is None or isinstance(error.loc, SourceLocation):
         return []
-    node = node_of(error.loc)
-    return [] if node is None or f"'{node}'" in error.message else [f"note: from the graph op '{node}'"]
+    node = shown(node_of(error.loc) or "")
+    return [] if not node or f"'{node}'" in error.message else [f"note: from the graph op '{node}'"]

@@ -33,13 +33,15 @@ from xdsl.ir import Attribute, Operation, core
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
+from npu_mlir.support.node_names import joined, parts
+
 PROVENANCE = "npu.node"
 
 
 def node_of(op: Operation) -> str | None:
-    """The node of the model that an op comes from, several joined by `+`; None if nothing says so."""
+    """The node of the model that an op comes from, or several (see `node_names`); None if nothing says so."""
     name = op.attributes.get(PROVENANCE)
-    return name.data if isinstance(name, StringAttr) else "+".join(dict.fromkeys(_names(op.location))) or None
+    return name.data if isinstance(name, StringAttr) else joined(_names(op.location)) or None
 
 
 def closest_node(op: Operation) -> str | None:
@@ -56,7 +58,7 @@ def closest_node(op: Operation) -> str | None:
 def _names(location: Attribute) -> list[str]:
     """The names in a location; those inside of a named one are what it was called before."""
     if isinstance(location, NameLoc):
-        return location.desc.data.split("+")
+        return parts(location.desc.data)
     if isinstance(location, CallSiteLoc):
         return _names(location.callee) or _names(location.caller)
     if isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
@@ -72,7 +74,7 @@ def origin(op: Operation) -> LocationAttr:
 
 @lru_cache(4096)
 def _named(name: StringAttr, location: LocationAttr) -> LocationAttr:
-    if name.data == "+".join(dict.fromkeys(_names(location))):
+    if name.data == joined(_names(location)):
         return location
     inner = location.location if isinstance(location, NameLoc) else location
     return NameLoc(name, NoneAttr() if isinstance(inner, UnknownLoc) else inner)
@@ -80,10 +82,10 @@ def _named(name: StringAttr, location: LocationAttr) -> LocationAttr:
 
 def fused(*ops: Operation) -> LocationAttr:
     """The location of an op that stands for several."""
-    parts = list(dict.fromkeys(loc for op in ops if not isinstance(loc := origin(op), UnknownLoc)))
-    if len(parts) < 2:
-        return parts[0] if parts else UNKNOWN_LOC
-    return FusedLoc(ArrayAttr[Attribute](parts), NoneAttr())
+    known = list(dict.fromkeys(loc for op in ops if not isinstance(loc := origin(op), UnknownLoc)))
+    if len(known) < 2:
+        return known[0] if known else UNKNOWN_LOC
+    return FusedLoc(ArrayAttr[Attribute](known), NoneAttr())
 
 
 def located(op: Operation) -> _Located:

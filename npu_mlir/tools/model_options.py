@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from npu_mlir.api import ModelSource, Program
     from npu_mlir.pass_infra.pass_manager import PassInstrument
 
+MOST_DIGITS = 20
+"""Of the extent of a dimension."""
+
 PASSES_HELP = (
     "passes that say where they belong (runs_after) can be added by their flags: --PASS[='OPTION=VALUE ...']"
 )
@@ -142,6 +145,7 @@ def value_of(text: str) -> np.ndarray | float:
 
 
 def _size(text: str, option: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise UserError(f"{option}: expected a positive integer, got '{text}'")
+    # No number of more digits is an extent, and Python refuses to read one of very many.
+    if not text.isdecimal() or len(text) > MOST_DIGITS:
+        raise UserError(f"{option}: expected an integer of at least 0, got '{text}'")
     return int(text)

@@ -22,6 +22,7 @@ from npu_mlir.dialects.tile import LaunchOp
 from npu_mlir.frontends.frontend import Reference
 from npu_mlir.simulator.attribution.attribution import loc_of
 from npu_mlir.support.diagnostics import UserError, closest
+from npu_mlir.support.node_names import parts
 from npu_mlir.support.tolerance import Tolerance
 from npu_mlir.validation.comparison import Comparison, compare
 
@@ -43,7 +44,7 @@ class Intermediates:
 
     def collect(self, launch: LaunchOp, outputs: Sequence[np.ndarray]) -> None:
         """Keep the results of a launch."""
-        nodes = tuple(loc_of(launch).split("+"))
+        nodes = tuple(parts(loc_of(launch)))
         for value in outputs:
             self.results.append(Result(launch.kernel.string_value(), nodes, np.array(value)))
 

@@ -17,10 +17,13 @@ from onnx import TensorProto, helper, numpy_helper
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
 
 import npu_mlir
+from npu_mlir import api
 from npu_mlir.dialects.context import make_context
 from npu_mlir.ir.parsing import parse_module
 from npu_mlir.ir.printing import op_text
+from npu_mlir.report.views.html import level_data
 from npu_mlir.support.diagnostics import UserError, printable, render
+from npu_mlir.support.node_names import joined, parts
 from npu_mlir.tools.npu_compile import main as npu_compile
 from npu_mlir.tools.npu_opt import main as npu_opt
 from npu_mlir.tools.npu_run import main as npu_run
@@ -46,6 +49,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     np.save("x=1.npy", np.ones((4, 8), np.float32))
     return tmp_path
+
+
+def chain(names: list[str]) -> onnx.ModelProto:
+    """A model of nodes with these names, one after the other."""
+    nodes = [helper.make_node("Exp", [f"v{i}"], [f"v{i + 1}"], name) for i, name in enumerate(names)]
+    x, y = (helper.make_tensor_value_info(f"v{i}", TensorProto.FLOAT, [4, 8]) for i in (0, len(names)))
+    graph = helper.make_graph(nodes, "g", [x], [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
 def commands(text: str) -> set[str]:
@@ -114,6 +125,66 @@ def test_what_is_printable():
     assert printable("größe 日本 🙂 [bold] <b>") == "größe 日本 🙂 [bold] <b>"
     assert printable("\x1b[31m\x07\x9b\u202e\ud800\n") == "\\x1b[31m\\x07\\x9b\\u202e\\ud800\\n"
     assert render(UserError("one\x1b\ntwo")) == "error: one\\x1b\ntwo"
+
+
+PLUS = ["block+conv", "back\\slash+", "plain"]
+"""Names of nodes, of which three become one kernel."""
+
+
+@pytest.fixture
+def plus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory, with a model whose nodes have a plus in their names."""
+    monkeypatch.chdir(tmp_path)
+    onnx.save(chain(PLUS), "plus.onnx")
+    return tmp_path
+
+
+@pytest.mark.parametrize("source", ["plus.onnx", "plus.mlir"])
+def test_a_plus_belongs_to_a_name(plus: Path, source: str, capsys: pytest.CaptureFixture[str]):
+    """Tables, break points, dumps and pages take it for a part of the name, in a model and in its text."""
+    assert npu_compile(["plus.onnx", "--target=toy", "--emit=isa", "-o", "plus.mlir"]) == 0
+    arguments = ["--compare=onnxruntime", "--reference=plus.onnx", "--compare-all", "--report=r.json"]
+    target = ["--target=toy"] if source.endswith("onnx") else []
+    dump = [f"--dump-tensor={PLUS[2]}", "--output-dir=out"]
+    assert npu_run([source, *target, *arguments, *dump, "--html=p.html", "--trace=t.json"]) == 0
+    assert " ".join(" + ".join(PLUS).split()) in " ".join(capsys.readouterr().out.split())
+    report: dict[str, Any] = json.loads(Path("r.json").read_text())
+    assert [parts(launch["graph_ops"]) for launch in report["launches"]] == [PLUS]
+    assert "+".join(PLUS) in [
+        event["args"].get("graph ops")
+        for event in json.loads(Path("t.json").read_text())["traceEvents"]
+        if "args" in event
+    ]
+    assert (Path("out") / "plain.npy").exists()
+    assert npu_run(["--diff", "r.json", "r.json"]) == 0
+    assert npu_run([source, *target, "--dump-tensor=block"]) == 1
+    assert "no kernel computes the node 'block'" in capsys.readouterr().err
+
+
+def test_a_page_knows_names_as_they_are():
+    """The nodes of its lines are those of the launches, whatever their text has to escape."""
+    program = npu_mlir.compile(chain([*PLUS, 'é"\n']), emit="graph", target="toy")
+    data = level_data(op_text(program.module))
+    known = [part for name in data["names"] for part in parts(name)]
+    assert known == [*PLUS, 'é"\n']
+
+
+def test_the_host_takes_the_node_that_a_pass_refused(monkeypatch: pytest.MonkeyPatch):
+    """The node of the error is found in the model though its name has a plus."""
+    refused = "wide+exp"
+
+    def refuse(generics: Any) -> None:
+        raise UserError("not today", loc=generics[0])
+
+    source = api.read(chain([refused]), target="toy", fallback="host")
+    monkeypatch.setattr("npu_mlir.passes.tile.form_kernels._location", refuse)
+    assert source.lower("isa").run([np.zeros((4, 8), np.float32)])["v1"].tolist() == np.ones((4, 8)).tolist()
+    assert source.left == {refused}
+
+
+@given(st.lists(st.text(st.sampled_from("a+\\é"), min_size=1), unique=True))
+def test_names_are_joined_and_parted(names: list[str]):
+    assert parts(joined(names)) == names
 
 
 @settings(max_examples=300, deadline=None)

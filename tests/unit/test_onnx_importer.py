@@ -325,11 +325,11 @@ def test_open_dimensions():
     [
         ({"dims": {"M": 1}}, "no input has a dimension named 'M'"),
         ({"dims": {"Batsh": 1}}, "no input has a dimension named 'Batsh'; did you mean 'Batch'?"),
-        ({"dims": {"Batch": 0}}, "dimension 'Batch' cannot be 0"),
+        ({"dims": {"Batch": -1}}, "dimension 'Batch' cannot be -1"),
         ({"shapes": {"z": (1,)}}, "the model has no input 'z'"),
         ({"shapes": {"x": (1, 3, 4)}}, "input 'x' has rank 4 (Batchx3x?x5), got 1x3x4"),
         ({"shapes": {"x": (1, 3, 4, 6)}}, "dimension 3 of input 'x' is 5 in the model, got 6"),
-        ({"shapes": {"x": (0, 3, 4, 5)}}, "dimension 0 of input 'x' is Batch in the model, got 0"),
+        ({"shapes": {"x": (-2, 3, 4, 5)}}, "dimension 0 of input 'x' is Batch in the model, got -2"),
     ],
 )
 def test_wrong_shapes(options: dict[str, Any], message: str):

@@ -30,6 +30,7 @@ from npu_mlir.frontends.onnx.sequences import TensorSequence
 from npu_mlir.ir.constants import element_type
 from npu_mlir.support.dtypes import numpy_dtype
 from npu_mlir.support.locations import origin
+from npu_mlir.support.node_names import joined
 
 EMBEDDED = 64
 """Constants up to this many elements are written into a call."""
@@ -135,7 +136,7 @@ class HostCalls:
         model, operands = self._fragment(nodes, {name: types[name] for name in outputs})
         arguments = [self._operand(value, name) for name, value in operands.items()]
         op = HostCallOp(model, arguments, [_tensor_type(types[name]) for name in outputs])
-        location = "+".join(dict.fromkeys(node.location for node in nodes))
+        location = joined(node.location for node in nodes)
         op.attributes[LOCATION] = StringAttr(location)
         op.attributes["npu.macs"] = IntegerAttr(self._macs(nodes), i64)
         op.location = origin(op)

@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 
 from npu_mlir.dialects.graph.shapes import text
+from npu_mlir.support.arrays import declared_as
 from npu_mlir.support.diagnostics import Note, UserError, closest
 
 Extent = int | str | None
@@ -80,7 +81,7 @@ def baked_inputs(
         if name not in by_name:
             raise UserError(f"the model has no input '{name}' to bake{closest(name, by_name)}")
         declared = onnx.helper.tensor_dtype_to_np_dtype(by_name[name].type.tensor_type.elem_type)
-        array = np.asarray(given)
+        array = declared_as(np.asarray(given), declared)
         if not isinstance(given, np.ndarray):
             array = array.astype(declared)
             if array != given:
@@ -122,7 +123,7 @@ def _unknown_names(
         f"the model has no input '{name}'{closest(name, declared)}"
         for name in shapes.keys() - declared.keys()
     ]
-    mistakes += [f"dimension '{name}' cannot be {extent}" for name, extent in dims.items() if extent < 1]
+    mistakes += [f"dimension '{name}' cannot be {extent}" for name, extent in dims.items() if extent < 0]
     return sorted(mistakes)
 
 
@@ -132,7 +133,7 @@ def _mismatch(name: str, declared: Sequence[Extent], shape: Sequence[int]) -> li
     return [
         f"dimension {axis} of input '{name}' is {expected} in the model, got {extent}"
         for axis, (expected, extent) in enumerate(zip(declared, shape, strict=True))
-        if extent < 1 or (isinstance(expected, int) and expected != extent)
+        if extent < 0 or (isinstance(expected, int) and expected != extent)
     ]
 
 

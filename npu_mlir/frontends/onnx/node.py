@@ -22,6 +22,7 @@ from npu_mlir.dialects.graph import LOCATION, GraphOp, element_of, shape_of
 from npu_mlir.dialects.graph.shapes import text
 from npu_mlir.frontends.onnx.inputs import fits_memory
 from npu_mlir.support.locations import origin
+from npu_mlir.support.node_names import joined
 from npu_mlir.support.registry import add_names, table
 
 Constant = np.ndarray[Any, Any]
@@ -169,7 +170,7 @@ class Node:
         """Append a graph op that stems from this node."""
         if not fits_memory(shape_of(op.result)):
             raise Unsupported(f"its result {text(shape_of(op.result))} fits into no memory")
-        op.attributes[LOCATION] = StringAttr(self.location)
+        op.attributes[LOCATION] = StringAttr(joined([self.location]))
         op.location = origin(op)
         return self._builder.add(op)
 

@@ -15,6 +15,7 @@ from npu_mlir.ir.constants import make_constant
 from npu_mlir.ir.resources import resources_of
 from npu_mlir.ir.weights import WeightStore, weights_of
 from npu_mlir.support.locations import inherit_location
+from npu_mlir.support.node_names import joined, parts
 
 MOST_NAMES = 3
 """A fused op is named after at most this many nodes."""
@@ -94,11 +95,9 @@ def join_locations(target: Operation, *sources: Operation) -> None:
     """Name `target` after the nodes that all the sources came from."""
     names: dict[str, None] = {}
     for source in sources:
-        for name in (location_of(source) or "").split("+"):
-            if name:
-                names[name] = None
+        names.update(dict.fromkeys(parts(location_of(source) or "")))
     if names:
-        target.attributes[LOCATION] = StringAttr("+".join(list(names)[:MOST_NAMES]))
+        target.attributes[LOCATION] = StringAttr(joined(list(names)[:MOST_NAMES]))
 
 
 def only_user(value: SSAValue) -> Operation | None:

@@ -33,6 +33,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 
 from npu_mlir.passes.linalg.signless import is_narrow, is_unsigned, signless
 from npu_mlir.support.locations import node_of
+from npu_mlir.support.node_names import joined, parts
 
 Shape = tuple[int, ...]
 Map = Sequence[int | AffineExpr]
@@ -522,5 +523,5 @@ def merged_location(*ops: Operation) -> StringAttr | None:
     for op in ops:
         node = node_of(op)
         if node is not None:
-            names += [name for name in node.split("+") if name not in names]
-    return StringAttr("+".join(names[:3])) if names else None
+            names += [name for name in parts(node) if name not in names]
+    return StringAttr(joined(names[:3])) if names else None

@@ -78,6 +78,7 @@ from npu_mlir.passes.tile.kernel_rules import is_legal
 from npu_mlir.passes.tile.load_maps import fold_into_load
 from npu_mlir.support.diagnostics import UserError, located_errors
 from npu_mlir.support.locations import fill_locations, hand_down, located, node_of, origin
+from npu_mlir.support.node_names import joined, parts
 from npu_mlir.support.remarks import RemarkKind, wanted
 from npu_mlir.targets.module_target import keep_numbers, target_of
 from npu_mlir.targets.target import Target
@@ -291,15 +292,13 @@ class _Kernels:
 
 
 def _slug(loc: str) -> str:
-    return re.sub(r"\W+", "_", loc.split("+")[0])[-24:].strip("_")
+    return re.sub(r"\W+", "_", "".join(parts(loc)[:1]))[-24:].strip("_")
 
 
 def _location(generics: Sequence[Operation]) -> str:
     """The graph operations that a group came from, at most three of them by name."""
-    names = dict.fromkeys(
-        part for g in generics if (node := node_of(g)) is not None for part in node.split("+")
-    )
-    return "+".join(list(names)[:3])
+    names = dict.fromkeys(part for g in generics if (node := node_of(g)) is not None for part in parts(node))
+    return joined(list(names)[:3])
 
 
 def _leave_to_host(op: Operation) -> None:

@@ -13,6 +13,7 @@ from npu_mlir.analysis.structured.nest import root_of
 from npu_mlir.passes.tile.kernel_rules import Objection, why_not
 from npu_mlir.support.diagnostics import location_of
 from npu_mlir.support.locations import node_of
+from npu_mlir.support.node_names import shown
 from npu_mlir.support.remarks import RemarkKind, remark, wanted
 from npu_mlir.targets.target import Target
 
@@ -125,6 +126,6 @@ def _name(op: Operation) -> str:
     """An operation as a remark calls it: by its node, or by its kind and line."""
     node = node_of(op)
     if node is not None:
-        return f"'{node}'"
+        return f"'{shown(node)}'"
     place = location_of(op)
     return f"'{op.name}'" + (f" of line {place.line}" if place is not None else "")

@@ -16,6 +16,7 @@ from npu_mlir.report.report import SCHEMA
 from npu_mlir.report.views.terminal import PlainConsole
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.files import read_text
+from npu_mlir.support.node_names import shown
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ def print_diff(before_path: str, after_path: str) -> None:
     table.add_column("because of", overflow="fold")
     for change in changed:
         cells = [f"{x:,}" if x is not None else "-" for x in (change.before, change.after)]
-        table.add_row(change.name, *cells, f"{change.difference:+,}", _because(change))
+        table.add_row(shown(change.name), *cells, f"{change.difference:+,}", _because(change))
     console.print(table)
     causes = Counter[str]()
     for change in changed:

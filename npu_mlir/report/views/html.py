@@ -27,6 +27,7 @@ from npu_mlir.simulator import KernelStats, SimulationResult
 from npu_mlir.simulator.program.sites import site_lines
 from npu_mlir.simulator.timing.pipes import EXECUTING
 from npu_mlir.support.files import write_atomically
+from npu_mlir.support.node_names import joined, parts
 from npu_mlir.targets.module_target import target_of
 
 PAGE = Path(__file__).parent / "page.html"
@@ -46,6 +47,9 @@ _LOCATION = re.compile(rf" loc\((?:{_PLAIN}|\((?:{_PLAIN}|\((?:{_PLAIN})*\))*\))
 
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"(:\d+)?')
 """A string in a location: a file if there is a line behind it, or else a name."""
+
+_ESCAPE = re.compile(rb'\\([nt"\\]|[0-9A-Fa-f]{2})')
+_BYTES = {b"n": b"\n", b"t": b"\t", b'"': b'"', b"\\": b"\\"}
 
 _EMPTY = re.compile(r" (?:attributes )?\{\}(?= |$)")
 _KERNEL = re.compile(r"\s*tile\.kernel @(\S+?)\(")
@@ -165,13 +169,21 @@ def level_data(text: str) -> Json:
 
 
 def _nodes(line: str) -> str | None:
-    """The nodes that a line's attribute names, or else the location at its end, joined by `+`."""
+    """The nodes that a line's attribute names, or else the location at its end (see `node_names`)."""
     end = list(_LOCATION.finditer(line))
     quoted = _QUOTED.findall(end[-1].group()) if end and end[-1].end() == len(line) else []
     own = [name for name, place in quoted if not place]
     attribute = _LOC.search(line)
     names = [attribute.group(1)] if attribute else own
-    return "+".join(dict.fromkeys(name for joined in names for name in joined.split("+"))) or None
+    return joined(name for several in names for name in parts(_string(several))) or None
+
+
+def _string(literal: str) -> str:
+    """What a string says that the text of a module writes with escapes."""
+    data = _ESCAPE.sub(
+        lambda match: _BYTES.get(match[1]) or bytes.fromhex(match[1].decode()), literal.encode()
+    )
+    return data.decode(errors="replace")
 
 
 def _site_lines(lines: list[str], module: ModuleOp) -> dict[str, list[int]]:

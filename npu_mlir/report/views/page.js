@@ -4,6 +4,8 @@ const $ = id => document.getElementById(id);
 const num = n => Math.round(n).toLocaleString("en-US");
 const size = n => n < 10240 ? num(n) + " B" : n < 10485760 ? num(n / 1024) + " KiB" : num(n / 1048576) + " MiB";
 const pct = x => x == null ? "" : (100 * x).toFixed(1) + " %";
+// The names of nodes in one text (support/node_names.py).
+const nodesOf = text => (text.match(/(?:[^+\\]|\\[^]|\\$)+/g) || []).map(part => part.replace(/\\([+\\])/g, "$1"));
 const theme = new Map();
 function css(name) {
   if (!theme.has(name)) theme.set(name, getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim());
@@ -238,7 +240,7 @@ zoomable("timeline", (e, w) => {
   if (i < 0) return tip();
   const s = k.sites[k.site[i]], set = k.setter[i];
   const parts = [["b", `${s.pipe}: ${num(k.start[i])} to ${num(k.end[i])}, ${num(k.end[i] - k.start[i])} cycles`], ["code", s.text]];
-  if (s.loc) parts.push(["span", "graph ops: " + s.loc.split("+").join(", ")]);
+  if (s.loc) parts.push(["span", "graph ops: " + nodesOf(s.loc).join(", ")]);
   parts.push(["span", `all ${num(s.count)} executions: ${num(s.busy)} busy, ${num(Object.values(s.critical).reduce((a, b) => a + b, 0))} on the critical path`]);
   if (set >= 0) parts.push(["span", `set by ${k.sites[k.site[set]].pipe} at ${num(k.end[set])}`]);
   tip(e, parts);
@@ -373,7 +375,7 @@ let pickedNames = new Set();
 D.levels.forEach((level, n) => {
   const outer = make("div"), pane = make("div", null, "ir"), inner = make("div");
   level.whole = [];
-  level.sets = level.names.map(name => name ? name.split("+") : []);
+  level.sets = level.names.map(name => name ? nodesOf(name) : []);
   const width = Math.min(4000, Math.max(...level.lines.map(l => l.length), 1) * 7.4 + 20);
   inner.style.height = level.lines.length * LINE + "px"; inner.style.width = width + "px";
   outer.append(make("div", `${level.name}, ${num(level.lines.length)} lines`, "hint"), pane); pane.append(inner); $("irs").append(outer);
@@ -406,7 +408,7 @@ function firstOn(level) {
 function mark(names, except, line) {
   pickedNames = new Set(names);
   // A kernel has the names of its first launch; when it is launched for these, all of it is meant.
-  const launched = new Set(D.launches.filter(l => hasPicked(l[3].split("+"))).map(l => D.kernels[l[0]].name));
+  const launched = new Set(D.launches.filter(l => hasPicked(nodesOf(l[3]))).map(l => D.kernels[l[0]].name));
   for (const level of D.levels) level.whole = level.kernels.filter(([name, a, b]) => launched.has(name) && !level.locs.slice(a, b).some(l => hasPicked(level.sets[l])));
   $("picked").textContent = names.length ? "marked: " + names.join(", ") : "click a line: what comes from the same node is marked at every level";
   panes.forEach(({ level, pane, render }, n) => {
@@ -417,7 +419,7 @@ function mark(names, except, line) {
     render();
   });
 }
-function kernelOf(names) { const l = D.launches.find(l => l[3].split("+").some(x => names.includes(x))); return l && D.kernels[l[0]]; }
+function kernelOf(names) { const l = D.launches.find(l => nodesOf(l[3]).some(x => names.includes(x))); return l && D.kernels[l[0]]; }
 function pickLine(n, i) {
   const level = D.levels[n]; pickedSite = -1;
   const names = level.sets[level.locs[i]];
@@ -428,7 +430,7 @@ function pickLine(n, i) {
 }
 function pickSite(number) {
   pickedSite = number; const s = current.sites[number];
-  mark(s.loc ? s.loc.split("+") : [], -1, s.ir ?? -1); draw(); drawSites();
+  mark(s.loc ? nodesOf(s.loc) : [], -1, s.ir ?? -1); draw(); drawSites();
 }
 
 // ---- start ---------------------------------------------------------------------------------------------------------
@@ -438,7 +440,7 @@ function choose(i, quiet) {
   key("timekey", new Map(current.sites.filter(s => s.count && s.pipe !== "S").map(s => [s.name, colorOf(s)])), "instructions");
   key("pathkey", [...new Set(current.chainKinds)].map(c => [c, css(c) || css("issue")]), "critical path");
   drawTimeline(); drawMemory(); drawNetwork(); drawBars(); drawKernels(); drawSites(); drawRoof();
-  if (!quiet) mark(current.graph_ops ? current.graph_ops.split("+") : [], -1, current.sites.length ? current.sites[0].ir : -1);
+  if (!quiet) mark(current.graph_ops ? nodesOf(current.graph_ops) : [], -1, current.sites.length ? current.sites[0].ir : -1);
 }
 D.kernels.forEach((k, i) => { const o = make("option", `${k.name}: ${num(k.one)} cycles${k.launches > 1 ? " x " + k.launches : ""}`); o.value = i; $("kernel").append(o); });
 $("kernel").onchange = e => choose(+e.target.value);

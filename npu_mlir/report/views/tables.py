@@ -15,6 +15,7 @@ from npu_mlir.report.report import KernelRow, Report
 from npu_mlir.report.views.terminal import PlainConsole
 from npu_mlir.simulator import SimulationResult
 from npu_mlir.support.diagnostics import printable
+from npu_mlir.support.node_names import parts
 from npu_mlir.validation.intermediates import IntermediateCheck
 
 NAME_WIDTH = 24
@@ -111,7 +112,7 @@ def _kernel_table(report: Report) -> Table:
         table.add_column(column, justify="right", no_wrap=True)
     for row in report.kernels:
         figures = _figures(row.launches, row.instructions, row.cycles, row.mac_utilisation, row.efficiency)
-        table.add_row(row.name, " + ".join(map(_short, row.graph_ops.split("+"))), *figures)
+        table.add_row(row.name, " + ".join(map(_short, parts(row.graph_ops))), *figures)
     table.add_section()
     launches = sum(row.launches for row in report.kernels)
     totals = _figures(

@@ -19,6 +19,7 @@ from npu_mlir.simulator import KernelStats, Launch, SimulationResult
 from npu_mlir.simulator.program.sites import sites_of
 from npu_mlir.simulator.timing.pipes import EXECUTING
 from npu_mlir.support.files import write_atomically
+from npu_mlir.support.node_names import shown
 
 HOST, CORE = 1, 2
 """The processes of the trace."""
@@ -73,7 +74,7 @@ def _launch(launch: Launch) -> Event:
         "tid": 1,
         "ts": launch.start,
         "dur": launch.cycles,
-        "args": {"graph ops": launch.loc},
+        "args": {"graph ops": shown(launch.loc)},
     }
 
 
@@ -90,7 +91,7 @@ def _kernel(kernel: tile.KernelOp, stats: KernelStats) -> Iterator[Event]:
     ):
         site = sites[number]
         name = site.text.split(" ", 1)[0].removeprefix("npu_isa.")
-        args = {"text": site.text, "graph ops": site.loc, "site": number}
+        args = {"text": site.text, "graph ops": shown(site.loc), "site": number}
         track = {"pid": CORE, "tid": threads[site.pipe]}
         begin = start
         if setter >= 0:

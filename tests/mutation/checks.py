@@ -37,6 +37,7 @@ FILES = [
     "unit/test_kernel.py",
     "unit/test_load_maps.py",
     "unit/test_memory.py",
+    "unit/test_outline.py",
     "unit/test_pipeline.py",
     "unit/test_plan_memory.py",
     "unit/test_programs.py",

@@ -64,3 +64,33 @@ def test_a_value_from_outside_stands_for_itself() -> None:
     copy, swapped = subtraction.clone(), subtraction.clone()
     swapped.operands = tuple(reversed(swapped.operands))
     assert keys.key(subtraction) == keys.key(copy) != keys.key(swapped)
+
+
+def test_what_stands_in_a_region_does_not_stand_behind_it() -> None:
+    first = (
+        "builtin.module {\n  builtin.module {\n    func.func private @f()\n  }\n  func.func private @g()\n}"
+    )
+    second = (
+        "builtin.module {\n  builtin.module {\n    func.func private @f()\n  func.func private @g()\n  }\n}"
+    )
+    assert not same(first, second)
+
+
+def test_ops_one_after_the_other() -> None:
+    """A value is known by where it was defined last, so that an op can be added twice."""
+
+    def key(text: str, twice: str) -> object:
+        partial = keys.start()
+        ops = [op for op in parse(text).walk() if op.results]
+        for op in ops:
+            if op.name == twice:
+                partial.add(op)
+            partial.add(op)
+            partial.use(op.results[0])
+        return partial.finish()
+
+    keys = StructuralKeys()
+    function = "func.func @f() -> i32 {\n  %c = arith.constant 1 : i32\n  %d = arith.constant 1 : i32\n"
+    one, other = (function + f"  %s = arith.addi %{v}, %d : i32\n  func.return %s : i32\n}}" for v in "cd")
+    assert key(one, "") == key(one.replace("%c", "%x"), "") != key(other, "")
+    assert key(one, "") != key(one, "arith.addi") == key(one, "arith.addi")

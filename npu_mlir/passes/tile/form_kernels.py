@@ -44,17 +44,14 @@ from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     IntegerAttr,
-    MemRefType,
     ModuleOp,
-    NoneAttr,
     StringAttr,
     TensorType,
     i64,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineMap
+from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.dims import LoopNestOp
@@ -63,11 +60,8 @@ from npu_mlir.analysis.structured.bodies import is_multiply_add
 from npu_mlir.analysis.structured.nest import (
     describe,
     factor_type,
-    init_of,
     is_indirect,
-    is_shape_only,
     loop_extents,
-    root_of,
 )
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.graph import HostCallOp
@@ -75,9 +69,9 @@ from npu_mlir.ir.structural_keys import StructuralKeys
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.tile.kernel_remarks import explain_groups
 from npu_mlir.passes.tile.kernel_rules import is_legal
-from npu_mlir.passes.tile.load_maps import fold_into_load
+from npu_mlir.passes.tile.outline import Outline, build, outline_key, outline_of
 from npu_mlir.support.diagnostics import UserError, located_errors
-from npu_mlir.support.locations import fill_locations, hand_down, located, node_of, origin
+from npu_mlir.support.locations import hand_down, located, node_of, origin
 from npu_mlir.support.node_names import joined, parts
 from npu_mlir.support.remarks import RemarkKind, wanted
 from npu_mlir.targets.module_target import keep_numbers, target_of
@@ -112,7 +106,7 @@ def _form(function: FuncOp, target: Target, kernels: _Kernels) -> None:
     if any(wanted(kind, FormKernels.name) for kind in RemarkKind):
         explain_groups(groups, _dependencies(block), target, FormKernels.name)
     for group in groups:
-        _outline(group, block, kernels)
+        _launch(group, block, kernels)
     for op in reversed(list(block.ops)):
         if isinstance(op, (*_ABSORBED, *_ON_HOST)) and not any(r.uses.get_length() for r in op.results):
             op.detach()
@@ -162,105 +156,20 @@ def _producers(op: Operation, block: Block) -> list[Operation]:
     return [owner for owner in owners if isinstance(owner, Operation) and owner.parent is block]
 
 
-# ---- building the kernel ---------------------------------------------------------------------------------------------
+# ---- launches and kernels --------------------------------------------------------------------------------------------
 
 
-@dataclass
-class _Builder:
-    """The kernel under construction: its block, its arguments by host value, and the copies of host values in it."""
-
-    block: Block
-    args: dict[SSAValue, BlockArgument] = field(default_factory=dict[SSAValue, BlockArgument])
-    values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
-
-    def argument(self, value: SSAValue) -> BlockArgument:
-        if value not in self.args:
-            type_ = cast("Tensor", value.type)
-            gm = MemRefType(type_.element_type, type_.get_shape(), NoneAttr(), tile.SpaceAttr(tile.Space.GM))
-            self.args[value] = self.block.insert_arg(gm, len(self.block.args))
-        return self.args[value]
-
-    def operand(self, value: SSAValue) -> SSAValue:
-        """The copy of a value in the kernel: a load of an argument if nothing in the kernel makes it."""
-        if value not in self.values:
-            source, map_, pad = fold_into_load(value)
-            load = tile.LoadOp(self.argument(source), [], map_, value.type, None, pad)
-            self.block.add_op(load)
-            self.values[value] = load.results[0]
-        return self.values[value]
-
-    def copy(self, op: Operation, user: Operation) -> Operation:
-        new = op.clone(self.values)
-        fill_locations(new, origin(user))
-        self.block.add_op(new)
-        return new
-
-    def add(self, op: linalg.GenericOp) -> None:
-        for i, value in enumerate(op.inputs):
-            if is_shape_only(op, i):
-                self.values[value] = self.copy(cast("Operation", value.owner), op).results[0]
-            else:
-                self.operand(value)
-        init = init_of(op)
-        if isinstance(init, linalg.FillOp):
-            for part in (*init.operands, init.results[0]):
-                self.values[part] = self.copy(cast("Operation", part.owner), op).results[0]
-        elif isinstance(init, tensor.EmptyOp):
-            self.values[init.tensor] = self.copy(init, op).results[0]
-        else:
-            self.operand(cast("SSAValue", init))
-        new = cast("linalg.GenericOp", self.copy(op, op))
-        _sink_constants(new)
-        self.values[op.results[0]] = new.results[0]
-
-
-def _sink_constants(op: linalg.GenericOp) -> None:
-    """Copy the constants that the body reads from outside into it."""
-    block = op.body.block
-    copies: dict[Operation, Operation] = {}
-    for inner in list(block.ops):
-        for i, value in enumerate(inner.operands):
-            owner = value.owner
-            if block in (owner, owner.parent):
-                continue
-            if not isinstance(owner, arith.ConstantOp):
-                maker = f"'{owner.name}'" if isinstance(owner, Operation) else "an argument"
-                raise UserError(f"'{inner.name}' reads {maker} from outside of the body", loc=op)
-            if owner not in copies:
-                copies[owner] = owner.clone()
-                block.insert_op_before(copies[owner], cast("Operation", block.first_op))
-            inner.operands[i] = copies[owner].results[0]
-
-
-def _outline(group: Sequence[LoopNestOp], host: Block, kernels: _Kernels) -> None:
-    """Make the kernel of a group (or find an equal one) and launch it in place of the group's last operation."""
-    generics = [cast("linalg.GenericOp", op.key) for op in group]
-    builder = _Builder(Block())
-    for op in generics:
-        with located(op):
-            builder.add(op)
-    inside = set(generics)
-    outputs = [g.results[0] for g in generics if any(u.operation not in inside for u in g.results[0].uses)]
-    for value in outputs:
-        rank = len(cast("Tensor", value.type).get_shape())
-        with located(value.owner):
-            arg = builder.block.insert_arg(builder_type(value), len(builder.block.args))
-            builder.block.add_op(tile.StoreOp(builder.values[value], arg, [], AffineMap.identity(rank)))
-    macs = sum(math.prod(loop_extents(g)) for g in generics if is_multiply_add(g))
-    with located(root_of(group)):
-        builder.block.add_op(tile.ReturnOp())
-        name = kernels.publish(builder.block, len(outputs), _location(generics), macs)
-        launch = tile.LaunchOp(name, list(builder.args), [v.type for v in outputs])
-    launch.attributes["npu.node"] = StringAttr(_location(generics))
-    host.insert_op_before(launch, generics[-1])
-    for value, result in zip(outputs, launch.results, strict=True):
+def _launch(group: Sequence[LoopNestOp], host: Block, kernels: _Kernels) -> None:
+    """Launch the kernel of a group in place of the group's last operation."""
+    outline = outline_of(group)
+    name = kernels.name_of(outline)
+    with located(outline.root):
+        launch = tile.LaunchOp(name, outline.sources, [v.type for v in outline.outputs])
+    launch.attributes["npu.node"] = StringAttr(_location(outline.generics))
+    host.insert_op_before(launch, outline.generics[-1])
+    inside = set[Operation](outline.generics)
+    for value, result in zip(outline.outputs, launch.results, strict=True):
         value.replace_uses_with_if(result, lambda use: use.operation not in inside)
-
-
-def builder_type(value: SSAValue) -> MemRefType[Attribute]:
-    """The GM buffer of a tensor value."""
-    type_ = cast("Tensor", value.type)
-    return MemRefType(type_.element_type, type_.get_shape(), NoneAttr(), tile.SpaceAttr(tile.Space.GM))
 
 
 @dataclass
@@ -268,27 +177,42 @@ class _Kernels:
     """The kernels of a module, by what they compute."""
 
     module: ModuleOp
-    names: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
-    keys: StructuralKeys = field(default_factory=StructuralKeys)
+    _names: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
+    """By the structure of the kernel."""
+    _known: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
+    """By the structure of the outline, which takes no building to find out. Different outlines may make equal kernels:
+    a constant in the body of an operation, or one in front of it."""
+    _keys: StructuralKeys = field(default_factory=StructuralKeys)
 
-    def publish(self, block: Block, outputs: int, loc: str, macs: int) -> str:
-        """The name of the kernel with this body: that of an equal one, or of a new one at the end of the module.
+    def name_of(self, outline: Outline) -> str:
+        """The name of the kernel with this outline: that of an equal one, or of a new one at the end of the module."""
+        key = outline_key(outline, self._keys)
+        if key not in self._known:
+            self._known[key] = self._publish(outline)
+        return self._known[key]
+
+    def _publish(self, outline: Outline) -> str:
+        """The name of the kernel that is built from an outline: that of an equal one, or its own.
 
         A kernel remembers its multiply-adds before any padding, for the utilisation of the cube."""
-        kernel = tile.KernelOp("k", Region(block), outputs)
-        key = self.keys.key(kernel)
-        if key not in self.names:
+        block = build(outline)
+        with located(outline.root):
+            kernel = tile.KernelOp("k", Region(block), len(outline.outputs))
+        key = self._keys.key(kernel)
+        if key not in self._names:
             for op in block.ops:
                 hand_down(op)
                 op.location = origin(op)
                 op.attributes.pop("npu.node", None)
-            name = self.names[key] = f"k{len(self.names)}_{_slug(loc)}".rstrip("_")
+            loc = _location(outline.generics)
+            name = self._names[key] = f"k{len(self._names)}_{_slug(loc)}".rstrip("_")
             kernel.properties["sym_name"] = StringAttr(name)
             kernel.attributes["npu.node"] = StringAttr(loc)
+            macs = sum(math.prod(loop_extents(g)) for g in outline.generics if is_multiply_add(g))
             if macs:
                 kernel.attributes["npu.macs"] = IntegerAttr(macs, i64)
             self.module.body.block.add_op(kernel)
-        return self.names[key]
+        return self._names[key]
 
 
 def _slug(loc: str) -> str:

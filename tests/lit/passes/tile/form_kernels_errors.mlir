@@ -46,6 +46,23 @@ func.func @outside(%x: tensor<8xf32>, %s: f32) -> tensor<8xf32> {
 
 // -----
 
+// CHECK: error: a fill in front of a kernel has a constant and a tensor.empty as operands
+// CHECK-NEXT: linalg.fill
+#id = affine_map<(m) -> (m)>
+func.func @fill_with_argument(%x: tensor<8xf32>, %s: f32) -> tensor<8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %f = linalg.fill ins(%s : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%f : tensor<8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.addf %a, %o : f32
+    linalg.yield %0 : f32
+  } -> tensor<8xf32>
+  func.return %y : tensor<8xf32>
+}
+
+// -----
+
 // CHECK: error: the maps have to be linear, and that of the result plain dims
 func.func @not_linear(%x: tensor<8xf32>) -> tensor<16xf32> {
   %e = tensor.empty() : tensor<16xf32>

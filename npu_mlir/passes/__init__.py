@@ -24,6 +24,7 @@ _OWN: dict[str, str] = {
     "graph-infer-shapes": "npu_mlir.passes.graph.infer_shapes:InferShapes",
     "graph-fold-constants": "npu_mlir.passes.graph.fold_constants:FoldConstants",
     "graph-fold-batch-norm": "npu_mlir.passes.graph.fold_batch_norm:FoldBatchNorm",
+    "graph-form-sigmoid": "npu_mlir.passes.graph.form_sigmoid:FormSigmoid",
     "graph-set-precision": "npu_mlir.passes.graph.set_precision:SetPrecision",
     "graph-layout": "npu_mlir.passes.graph.layout:SetLayout",
     # linalg

@@ -67,7 +67,7 @@ BUGS = [
     Bug(
         "wrong constant in a formula", "linalg-expand-math", "rows",
         "npu_mlir.passes.linalg.expand_math",
-        'code.apply("mul", x, 2', 'code.apply("mul", x, 1.9',
+        'code.apply("exp", code.apply("mul", x, 2', 'code.apply("exp", code.apply("mul", x, 1.9',
     ),
     Bug(
         "merges what has other attributes", "cse", "clips",

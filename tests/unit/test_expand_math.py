@@ -49,10 +49,6 @@ def expanded(line: str, x: np.ndarray, element: str = "f32") -> np.ndarray:
     return result
 
 
-def reference(function: object, x: np.ndarray) -> np.ndarray:
-    return np.vectorize(function, otypes=[np.float64])(x.astype(np.float64))
-
-
 def ulps(actual: np.ndarray, exact: np.ndarray) -> np.ndarray:
     """The distance from exact values, in units of the last place of f32 next to them."""
     with np.errstate(invalid="ignore", over="ignore"):
@@ -82,6 +78,35 @@ def test_accuracy_is_relative(name: str) -> None:
         result = expanded(f"%y = math.{name} %a : f32", DENSE)
     assert ulps(result, exact)[inside].max() <= bound
     assert not np.isnan(result[~np.isnan(exact)]).any()
+
+
+EVERYWHERE = np.arange(0, 0x7F800000, 4099, dtype=np.uint32).view(np.float32)
+"""Numbers of every size, subnormal ones included: one in 4099."""
+
+
+@pytest.mark.parametrize("name", ["tanh", "erf"])
+def test_accuracy_is_relative_everywhere(name: str) -> None:
+    """Signs of zeros included; where the polynomial ends, every number."""
+    edge = np.float32(math.sqrt({"tanh": 0.33, "erf": 0.36}[name]))
+    around = np.arange(-20_000, 20_000, dtype=np.int32) + edge.view(np.int32)
+    x = np.concatenate([EVERYWHERE, around.view(np.float32)])
+    x = np.concatenate([x, -x])
+    exact = EXACT[name][0](x.astype(np.float64))
+    result = expanded(f"%y = math.{name} %a : f32", x)
+    assert ulps(result, exact).max() <= 4
+    np.testing.assert_array_equal(np.signbit(result), np.signbit(x))
+
+
+@pytest.mark.parametrize("name", ["tanh", "erf"])
+def test_every_number_of_half_precision(name: str) -> None:
+    x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    result = expanded(f"%y = math.{name} %a : f16", x, "f16")
+    number = ~np.isnan(x)
+    exact = EXACT[name][0](x[number].astype(np.float64))
+    unit = np.spacing(np.abs(exact).astype(np.float16)).astype(np.float64)
+    assert (np.abs(result[number].astype(np.float64) - exact) / unit).max() <= 1
+    np.testing.assert_array_equal(np.signbit(result[number]), np.signbit(x[number]))
+    assert np.isnan(result[~number]).all()
 
 
 TURNS = np.concatenate(

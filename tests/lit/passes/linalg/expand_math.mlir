@@ -1,13 +1,13 @@
 // RUN: npu-opt %s --linalg-expand-math | filecheck %s
 
-// A polynomial near 0, which keeps small results exact; the exponential elsewhere.
+// A polynomial near 0, which keeps small results exact; the exponential elsewhere. The square decides.
 // CHECK-LABEL: func.func @tanh
 // CHECK-NEXT:    %[[Z:.*]] = arith.mulf %x, %x : f32
-// CHECK:         %[[NEAR:.*]] = arith.addf %{{.*}}, %x : f32
+// CHECK:         %[[NEAR:.*]] = arith.mulf %{{.*}}, %x : f32
+// CHECK-NEXT:    arith.constant 2.000000e+00
 // CHECK:         %[[FAR:.*]] = arith.subf
-// CHECK-NEXT:    %[[SIZE:.*]] = math.absf %x : f32
-// CHECK-NEXT:    %[[BOUND:.*]] = arith.constant 6.500000e-01 : f32
-// CHECK-NEXT:    %[[SMALL:.*]] = arith.cmpf olt, %[[SIZE]], %[[BOUND]] : f32
+// CHECK-NEXT:    %[[BOUND:.*]] = arith.constant 3.300000e-01 : f32
+// CHECK-NEXT:    %[[SMALL:.*]] = arith.cmpf olt, %[[Z]], %[[BOUND]] : f32
 // CHECK-NEXT:    %[[Y:.*]] = arith.select %[[SMALL]], %[[NEAR]], %[[FAR]] : f32
 // CHECK-NEXT:    func.return %[[Y]] : f32
 func.func @tanh(%x: f32) -> f32 {
@@ -30,6 +30,39 @@ func.func @fast_tanh(%x: f32) -> f32 {
   func.return %y : f32
 }
 
+
+// A fraction for 16 bits: the operand is cut off before it is widened, and p(z) = z^2 + ... takes no product for the
+// highest power.
+// CHECK-LABEL: func.func @narrow_tanh
+// CHECK:         %[[LOW:.*]] = arith.minimumf %x, %{{.*}} : f16
+// CHECK:         %[[CUT:.*]] = arith.maximumf %[[LOW]], %{{.*}} : f16
+// CHECK-NEXT:    %[[W:.*]] = arith.extf %[[CUT]] : f16 to f32
+// CHECK-NEXT:    %[[Z:.*]] = arith.mulf %[[W]], %[[W]] : f32
+// CHECK-NEXT:    %[[C:.*]] = arith.constant {{.*}} : f32
+// CHECK-NEXT:    %[[P:.*]] = arith.addf %[[Z]], %[[C]] : f32
+// CHECK:         %[[Q:.*]] = arith.divf
+// CHECK-NEXT:    %[[Y:.*]] = arith.truncf %[[Q]] : f32 to f16
+// CHECK-NEXT:    func.return %[[Y]] : f16
+func.func @narrow_tanh(%x: f16) -> f16 {
+  %y = math.tanh %x : f16
+  func.return %y : f16
+}
+
+// The error function: the sign is the operand cut off at 1, no select.
+// CHECK-LABEL: func.func @erf
+// CHECK:         %[[Z:.*]] = arith.mulf %x, %x : f32
+// CHECK:         %[[E:.*]] = math.exp
+// CHECK:         %[[SIGN:.*]] = arith.maximumf
+// CHECK-NEXT:    %[[D:.*]] = arith.subf %{{.*}}, %[[E]] : f32
+// CHECK-NEXT:    %[[FAR:.*]] = arith.mulf %[[D]], %[[SIGN]] : f32
+// CHECK:         %[[SMALL:.*]] = arith.cmpf olt, %[[Z]], %{{.*}} : f32
+// CHECK-NEXT:    arith.select %[[SMALL]]
+// CHECK-NOT:     arith.select
+// CHECK:         func.return
+func.func @erf(%x: f32) -> f32 {
+  %y = math.erf %x : f32
+  func.return %y : f32
+}
 
 // Narrow floats are computed in f32.
 // CHECK-LABEL: func.func @rsqrt

@@ -61,6 +61,11 @@ def host(interp: Interpreter, op: tile.HostOp, args: Results) -> Results:
     return interp.run_block(op.body.block)
 
 
+@impl("tile.prefetch")
+def prefetch(interp: Interpreter, op: tile.PrefetchOp, args: Results) -> Results:
+    return ()
+
+
 def _offsets(op: tile.LaunchOp) -> Sequence[int] | None:
     """Where the results of a launch lie in the GM arena, if that is planned."""
     if op.result_offsets is None:

@@ -11,15 +11,21 @@ Pipes belong to a core. Clock, flags and memories belong to the run: a kernel ma
 set, and a race between two kernels is found as one within a kernel is. A scalar unit begins with a kernel when it has
 issued the one before. `simulate` gives each launch a run of its own, which ends when all pipes are idle.
 
-Cores share GM, and do not slow each other down. Does not handle: flags between cores.
+Cores share GM and L2, and do not slow each other down. What a kernel finds in L2 depends on the order in which kernels
+are given to the run, whichever their core. Does not handle: flags between cores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from npu_mlir.analysis.gm_addresses import ALIGNMENT, KernelTouches, gm_bytes
+from npu_mlir.analysis.residency import GmTouch
+from npu_mlir.dialects import tile
 from npu_mlir.dialects.npu_isa import CubeWork, Pipe
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.simulator.attribution.attribution import Attribution, attribute
@@ -32,12 +38,16 @@ from npu_mlir.simulator.codegen.generator import Generated, generate
 from npu_mlir.simulator.codegen.sink import Sink
 from npu_mlir.simulator.debugger import Debugger
 from npu_mlir.simulator.execution.values import Decoder, Values
-from npu_mlir.simulator.program.blocks import Blocks
+from npu_mlir.simulator.program.blocks import NEVER, Blocks, Heat, Traffic
 from npu_mlir.simulator.program.sites import site_texts
 from npu_mlir.simulator.timing.called_timing import CalledTiming
 from npu_mlir.simulator.timing.inlined_timing import InlinedTiming
+from npu_mlir.simulator.timing.load_counts import LoadCounts
+from npu_mlir.simulator.timing.memory_system import MemorySystem
 from npu_mlir.simulator.timing.pipes import Clock
+from npu_mlir.support.arithmetic import round_up
 from npu_mlir.targets.cost import padded_macs
+from npu_mlir.targets.l2 import l2_state
 from npu_mlir.targets.target import Target
 
 STEP_BUDGET = 1_000_000_000
@@ -59,6 +69,19 @@ class Executed:
     """Multiply-adds that the cube performed."""
     pipe_busy: dict[Pipe, int] = field(default_factory=dict[Pipe, int])
     """Cycles that instructions occupied each pipe."""
+    traffic: dict[int, ArgumentTraffic] = field(default_factory=dict[int, "ArgumentTraffic"])
+    """What was moved between the core and each argument in GM."""
+
+
+@dataclass
+class ArgumentTraffic:
+    """Bytes that a kernel moved from and to one of its arguments in GM."""
+
+    hits: int = 0
+    """Loaded from L2."""
+    misses: int = 0
+    """Loaded from HBM, or from GM on a machine without L2."""
+    stored: int = 0
 
 
 class Run:
@@ -66,7 +89,8 @@ class Run:
 
     `check` looks for hazards, `explain` attributes every cycle, `record` also keeps every entry that is issued. `alone`
     says that one kernel is all that runs, so that what only matters to another need not be kept. `decoders` are the
-    memories of the cores, if they are to be those of other runs; `debugger` stops at the instructions of core 0.
+    memories of the cores, if they are to be those of other runs; `debugger` stops at the instructions of core 0. `l2`
+    is what L2 has at first on a machine with one: nothing if it is `cold`; `off` makes GM a flat memory.
     """
 
     def __init__(
@@ -80,8 +104,13 @@ class Run:
         alone: bool = False,
         decoders: Sequence[Decoder] | None = None,
         debugger: Debugger | None = None,
+        l2: str | None = None,
     ):
         self.target = target
+        self.memory = MemorySystem(target) if l2_state(l2, target) != "off" else None
+        self._places = _Places()
+        self._beside: dict[int, Sequence[GmTouch]] = {}
+        """What the last kernel of each core touches."""
         self.alone = alone
         self.debugger = debugger
         self.clock = Clock(target, cores)
@@ -116,26 +145,54 @@ class Run:
         values: bool = True,
         skip: bool = True,
         budget: int = STEP_BUDGET,
+        heat: Heat | None = None,
     ) -> Executed:
         """Run a kernel on a core, behind what was given to that core before.
 
         `arguments` are its arrays in GM, inputs before results. Without `values` nothing is computed, and they are
         whatever tells arrays apart: equal ones are the same array, None is one that nothing else has, a `range` is one
         with these bytes of GM. With `skip`, iterations of loops that only repeat what was seen are skipped if nobody
-        has to see them. Raises a `SimulationError` for a hazard, and for more than `budget` loop iterations and
+        has to see them. `heat` says where the arguments are on a machine with L2, if that isn't to follow from what
+        the run has executed. Raises a `SimulationError` for a hazard, and for more than `budget` loop iterations and
         instructions.
         """
         clock = self.clock.cores[core]
+        if heat is None and self.memory is not None:
+            heat = self._heat(blocks.kernel, arguments, core)
+        blocks = blocks.at(heat)
+        counts = LoadCounts()
         if not self.alone:
             self._arguments.append(arguments)
         if self.observers:
             self._texts[core] += site_texts(blocks.kernel)
-        generated = generate(blocks, self._sinks(blocks, arguments, core, values), skip=skip and blocks.long)
+        sinks = self._sinks(blocks, arguments, core, values, counts)
+        generated = generate(blocks, sinks, skip=skip and blocks.long)
         start = clock.now
         clock.now, executions = generated.run(arguments if values else [None] * len(arguments), budget, start)
-        return self._count(blocks, generated, executions, Executed(start, clock.idle(clock.now)))
+        executed = Executed(start, clock.idle(clock.now))
+        return self._count(blocks, generated, executions, counts, executed)
 
-    def _sinks(self, blocks: Blocks, arguments: Sequence[Any], core: int, values: bool) -> list[Sink]:
+    def prefetch(self, array: Any, size: int, core: int = 0) -> None:
+        """Bring an array of so many bytes to L2 from now on, which is when the scalar unit of a core is through with
+        what was given to it. `array` is as an argument of `execute`. Does nothing without L2."""
+        if self.memory is not None:
+            self._arguments.append(array)
+            self.memory.prefetch(self._places.of(array, size), self.clock.cores[core].now)
+
+    def _heat(self, kernel: tile.KernelOp, arguments: Sequence[Any], core: int) -> Heat:
+        assert self.memory is not None
+        types = [arg.type for arg in kernel.body.block.args]
+        places = [self._places.of(a, gm_bytes(t)) for a, t in zip(arguments, types, strict=True)]
+        touches = KernelTouches(kernel).at(places)
+        beside = [touch for other, used in self._beside.items() if other != core for touch in used]
+        self._beside[core] = touches
+        now = self.clock.cores[core].now
+        heat = self.memory.launch(touches, now, beside).heat
+        return Heat(tuple(now + ready if ready else ready for ready in heat.ready), heat.fits)
+
+    def _sinks(
+        self, blocks: Blocks, arguments: Sequence[Any], core: int, values: bool, counts: LoadCounts
+    ) -> list[Sink]:
         clock = self.clock.cores[core]
         sinks: list[Sink] = []
         debugger = self.debugger if core == 0 else None
@@ -145,17 +202,22 @@ class Run:
         if self.hazards is not None:
             sinks.append(HazardSink(self.hazards.enter(blocks.kernel, arguments, core)))
         if self.observers:
-            sinks.append(ObservedTiming(self.observers[core]))
+            sinks.append(ObservedTiming(self.observers[core], counts))
         elif debugger is None and blocks.long:
-            sinks.append(InlinedTiming(clock, self.alone))
+            sinks.append(InlinedTiming(clock, self.alone, counts))
         else:
-            sinks.append(CalledTiming(clock))
+            sinks.append(CalledTiming(clock, counts))
         if values:
             sinks.append(Values(self.decoders[core].decode))
         return sinks
 
     def _count(
-        self, blocks: Blocks, generated: Generated, executions: Sequence[int], executed: Executed
+        self,
+        blocks: Blocks,
+        generated: Generated,
+        executions: Sequence[int],
+        counts: LoadCounts,
+        executed: Executed,
     ) -> Executed:
         for count, block in zip(executions, generated.blocks, strict=True):
             executed.instructions += count * block.instructions
@@ -165,6 +227,17 @@ class Run:
             for work in block.works:
                 executed.macs += count * _macs(work)
                 executed.padded_macs += count * padded_macs(work, blocks.target)
+            for transfer in block.transfers:
+                _add(executed.traffic, transfer, count)
+        for op, load in blocks.loads.items():
+            misses, delays = counts.misses.get(op, 0), counts.delays.get(op, 0)
+            if load.ready == NEVER:
+                delays = misses * (load.miss.occupancy - load.hit.occupancy)
+            executed.pipe_busy[op.PIPE] = executed.pipe_busy.get(op.PIPE, 0) + delays
+            if load.argument is not None and misses:
+                traffic = executed.traffic[load.argument]
+                traffic.hits -= misses * load.bytes
+                traffic.misses += misses * load.bytes
         return executed
 
     def end(self) -> None:
@@ -179,6 +252,41 @@ class Run:
         return attribute(
             observer, self.clock.cores[core].now, launch, observer.recording is not None, self._texts[core]
         )
+
+
+def _add(traffic: dict[int, ArgumentTraffic], transfer: Traffic, count: int) -> None:
+    if transfer.argument is None or not count:
+        return
+    own = traffic.setdefault(transfer.argument, ArgumentTraffic())
+    moved = count * transfer.bytes
+    if not transfer.load:
+        own.stored += moved
+    elif transfer.hit:
+        own.hits += moved
+    else:
+        own.misses += moved
+
+
+class _Places:
+    """Where the arrays of a run are in GM: where they are in our memory; what only stands for arrays has places of its
+    own."""
+
+    def __init__(self) -> None:
+        self._named: dict[Hashable, range] = {}
+        self._end = 1 << 60
+
+    def of(self, array: Any, size: int) -> range:
+        """The bytes of an argument of a kernel."""
+        if isinstance(array, np.ndarray):
+            return range(array.ctypes.data, array.ctypes.data + array.nbytes)
+        if isinstance(array, range):
+            return array
+        key = object() if array is None else array
+        if key not in self._named:
+            start = round_up(self._end, ALIGNMENT)
+            self._end = start + size
+            self._named[key] = range(start, self._end)
+        return self._named[key]
 
 
 def _macs(work: CubeWork) -> int:

@@ -1,7 +1,8 @@
 """Run a module at the level of instructions: outputs, cycles and counters.
 
 The host function runs as everywhere; each `tile.launch` runs the kernel on one core that holds no data before. Launches
-are serial. A kernel's cycles depend on neither data nor addresses of GM, so its time (and its hazards) are found once.
+are serial. A kernel's cycles depend on no data, so its hazards are found once, and its time once for each state of L2
+that it finds its operands in: in it or not, as follows from the launches before, or on their way.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from npu_mlir.dialects import tile
+from npu_mlir.analysis.gm_addresses import GmAddresses, KernelTouches
+from npu_mlir.analysis.residency import GmTouch
+from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.interpreters.framework import Interpreter, check_inputs
@@ -30,12 +33,17 @@ from npu_mlir.simulator.codegen.generator import Generated, generate
 from npu_mlir.simulator.debugger import Debugger
 from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.simulator.execution.values import Decoder, Values
-from npu_mlir.simulator.program.blocks import Blocks
-from npu_mlir.simulator.run import STEP_BUDGET, Run
+from npu_mlir.simulator.program.blocks import Blocks, Heat
+from npu_mlir.simulator.run import STEP_BUDGET, ArgumentTraffic, Run
+from npu_mlir.simulator.timing.memory_system import MemorySystem, Placed
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.dtypes import numpy_dtype, static_shape
+from npu_mlir.targets.l2 import l2_state
 from npu_mlir.targets.module_target import check_target, target_of
 from npu_mlir.targets.target import Target
+
+Prefetch = tile.PrefetchOp | npu_isa.PrefetchOp
+"""What stands in the host function for bringing data to L2."""
 
 
 @dataclass
@@ -61,6 +69,39 @@ class KernelStats:
     """One launch, explained, if `explain` or `record` asked for it."""
     recording: Recording | None = None
     """The entries of one launch, if `record` asked for them."""
+    traffic: dict[int, ArgumentTraffic] = field(default_factory=dict[int, ArgumentTraffic])
+    """Bytes moved from and to GM, by argument."""
+    variants: list[KernelStats] = field(default_factory=list["KernelStats"])
+    """The launches by the state of L2 that they found their operands in: for each the sums of its launches, and one of
+    them explained."""
+
+
+@dataclass(frozen=True)
+class OperandHeat:
+    """Where a launch found one of its operands, or put one of its results."""
+
+    reason: str
+    """`cold: first use`, `hot: 3.1 MB since`, `prefetched`; `result` for what it makes; empty without L2."""
+    hits: int
+    """Bytes loaded from L2; what is loaded several times counts as often."""
+    misses: int
+    """Bytes loaded from HBM, or from GM on a machine without L2."""
+    stored: int
+
+
+@dataclass(frozen=True)
+class PrefetchRun:
+    """One prefetch, in the order of the host function."""
+
+    loc: str
+    """The graph ops that use what it brings, joined by `+`."""
+    issued: int
+    start: int
+    """When its queue gets to it."""
+    ready: int
+    """When its bytes are in L2, in cycles from the start of the host function."""
+    bytes: int
+    """0 for what is there already."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +116,10 @@ class Launch:
     """In cycles from the start of the host function, whose own time is not counted."""
     cycles: int
     """As in `KernelStats`, of this launch."""
+    variant: int = 0
+    """Which of the kernel's variants it is."""
+    operands: tuple[OperandHeat, ...] = ()
+    """What it moved from and to each of its operands and results, and why."""
 
 
 @dataclass
@@ -88,6 +133,9 @@ class SimulationResult:
     kernels: list[KernelStats]
     """In the order of their first launches."""
     launches: list[Launch] = field(default_factory=list[Launch])
+    prefetches: list[PrefetchRun] = field(default_factory=list[PrefetchRun])
+    l2: str = "off"
+    """What L2 had at the start: `cold`, `warm`; `off` without L2."""
 
 
 def simulate(
@@ -105,6 +153,7 @@ def simulate(
     extrapolate: bool = True,
     watch: Callable[[tile.LaunchOp, list[np.ndarray]], None] | None = None,
     breaks: Sequence[str] = (),
+    l2: str | None = None,
 ) -> SimulationResult:
     """Run the host function of a module of instructions.
 
@@ -113,21 +162,34 @@ def simulate(
     iterations of loops that repeat what was seen are skipped, unless `extrapolate` is false: the results are the same.
     `explain` attributes every cycle, `record` also keeps every entry that the scalar unit issues. `progress` is called
     after each launch, with how many there were and how many there are; `watch` with the launch and its results, which
-    are overwritten later. At `breaks`, names of kernels or nodes or cycles, a prompt opens on standard input.
+    are overwritten later. At `breaks`, names of kernels or nodes or cycles, a prompt opens on standard input. `l2` is
+    what the cache of a machine that has one contains at first: nothing (`cold`), what is left there by the same program
+    run before (`warm`); `off` takes GM for a flat memory.
 
     Raises a `SimulationError` for a program that misuses the machine (a race, a flag, memory that was never written or
     does not exist) or takes more than `budget` loop iterations and instructions in one launch. Raises a `UserError`
-    for inputs that do not fit the function, for another target than the module was compiled for, and for a break point
-    that nothing can match.
+    for inputs that do not fit the function, for another target than the module was compiled for, for a state of L2
+    that it can't be in, and for a break point that nothing can match.
     """
     machine = _machine(module, target)
-    options = _Options(check, budget, explain or record, record, progress, extrapolate, watch, tuple(breaks))
+    options = _Options(
+        check,
+        budget,
+        explain or record,
+        record,
+        progress,
+        extrapolate,
+        watch,
+        tuple(breaks),
+        l2_state(l2, machine),
+    )
     host = _Host(module, machine, options)
     if not values:
-        for launch in module.walk():
-            if isinstance(launch, tile.LaunchOp):
-                host.program(launch).time()
-                host.count(launch)
+        for op in module.walk():
+            if isinstance(op, tile.LaunchOp):
+                host.time(op)
+            elif isinstance(op, Prefetch):
+                host.prefetch(op)
         return host.result([])
     main = host.symbol(function)
     if isinstance(main, FuncOp):
@@ -158,6 +220,7 @@ class _Options:
     extrapolate: bool = True
     watch: Callable[[tile.LaunchOp, list[np.ndarray]], None] | None = None
     breaks: Sequence[str] = ()
+    l2: str = "off"
 
 
 class _Host(Interpreter):
@@ -175,6 +238,13 @@ class _Host(Interpreter):
             self.debugger = Debugger(options.breaks, self.decoder.core)
             self.debugger.unused([op for op in module.ops if isinstance(op, tile.KernelOp)])
         self.programs: dict[Operation, KernelProgram] = {}
+        self.prefetches: list[PrefetchRun] = []
+        self.memory: MemorySystem | None = None
+        if options.l2 != "off":
+            self.addresses = GmAddresses(module)
+            self.memory = MemorySystem(target)
+            if options.l2 == "warm":
+                self._warm_up()
 
     @cached_property
     def decoder(self) -> Decoder:
@@ -200,33 +270,72 @@ class _Host(Interpreter):
             self.programs[kernel] = KernelProgram(kernel, self)
         return self.programs[kernel]
 
+    def placed(self, op: tile.LaunchOp) -> Placed | None:
+        """Where a launch that comes next finds its operands; None without L2."""
+        if self.memory is None:
+            return None
+        # The fixed cost of a launch comes before its first instruction.
+        start = self.now + self.target.latencies["launch"]
+        return self.memory.launch(self._touches(op), start)
+
+    def _touches(self, op: tile.LaunchOp) -> list[GmTouch]:
+        places = [self.addresses.of(value) for value in (*op.operands, *op.results)]
+        return self.program(op).touches.at(places)
+
+    def _warm_up(self) -> None:
+        """Leave in L2 what a run of the whole program does."""
+        assert self.memory is not None
+        for op in self.module.walk():
+            if isinstance(op, tile.LaunchOp):
+                self.memory.residency.launch(self._touches(op))
+            elif isinstance(op, Prefetch):
+                self.memory.residency.launch([GmTouch(self.addresses.of(op.source))])
+
+    def prefetch(self, op: Prefetch) -> None:
+        """A prefetch begins, if there is an L2."""
+        if self.memory is not None:
+            done = self.memory.prefetch(self.addresses.of(op.source), self.now)
+            run = PrefetchRun(loc_of(op), self.now, done.start, done.ready, done.bytes)
+            self.prefetches.append(run)
+
+    def time(self, op: tile.LaunchOp) -> None:
+        """Simulate the time of a launch, without values."""
+        program, placed = self.program(op), self.placed(op)
+        program.time(placed)
+        self.count(op, placed)
+
     def step(self, op: Operation) -> Step:
+        if isinstance(op, Prefetch):
+            return lambda args: self.prefetch(op) or ()
         if not isinstance(op, tile.LaunchOp):
             return super().step(op)
         program = self.program(op)
 
         def launch(args: Results) -> Results:
+            placed = self.placed(op)
             outputs = self._results(op)
             inputs = [np.ascontiguousarray(a) for a in args]
             if any(np.may_share_memory(a, b) for a in inputs for b in outputs):
                 raise SimulationError("a result lies where an operand of its launch is still needed", loc=op)
             for output in outputs:
                 output.reshape(-1).view(np.uint8).fill(0xFF)
-            program.launch(inputs, outputs)
-            self.count(op)
+            program.launch(inputs, outputs, placed)
+            self.count(op, placed)
             if self.options.watch is not None:
                 self.options.watch(op, outputs)
             return tuple(outputs)
 
         return launch
 
-    def count(self, op: tile.LaunchOp) -> None:
+    def count(self, op: tile.LaunchOp, placed: Placed | None) -> None:
         """Note a launch that has just been simulated."""
         program = self.programs[self.symbol(op.kernel)]
-        assert program.once is not None
+        once = program.last
         loc = loc_of(op) or program.stats.loc
-        self.launches.append(Launch(program.stats.name, loc, self.now, program.once.cycles))
-        self.now += program.once.cycles
+        operands = _operand_heat(op, once, placed)
+        name, number = program.stats.name, program.number(once)
+        self.launches.append(Launch(name, loc, self.now, once.cycles, number, operands))
+        self.now += once.cycles
         if self.options.progress is not None:
             self.options.progress(len(self.launches), self.total)
 
@@ -244,7 +353,20 @@ class _Host(Interpreter):
 
     def result(self, outputs: list[np.ndarray]) -> SimulationResult:
         stats = [program.stats for program in self.programs.values()]
-        return SimulationResult(outputs, sum(s.cycles for s in stats), stats, self.launches)
+        cycles = sum(s.cycles for s in stats)
+        return SimulationResult(outputs, cycles, stats, self.launches, self.prefetches, self.options.l2)
+
+
+def _operand_heat(op: tile.LaunchOp, once: KernelStats, placed: Placed | None) -> tuple[OperandHeat, ...]:
+    """What a launch moved, argument by argument, and why."""
+    found: list[OperandHeat] = []
+    for number in range(len(op.operands) + len(op.results)):
+        traffic = once.traffic.get(number, ArgumentTraffic())
+        reason = ""
+        if placed is not None:
+            reason = placed.reason(number) if number < len(op.operands) else "result"
+        found.append(OperandHeat(reason, traffic.hits, traffic.misses, traffic.stored))
+    return tuple(found)
 
 
 def _offsets(op: tile.LaunchOp) -> list[int]:
@@ -264,47 +386,69 @@ class KernelProgram:
         self.host = host
         loc = kernel.attributes.get("npu.node")
         self.stats = KernelStats(kernel.sym_name.data, loc.data if isinstance(loc, StringAttr) else "")
-        self.once: KernelStats | None = None
+        self.timed: dict[Heat | None, KernelStats] = {}
+        """One launch for each state of L2."""
+        self.last = self.stats
+        """The last launch."""
         self._repeat: Generated | None = None
         self.blocks = Blocks(kernel, host.target)
 
-    def launch(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
-        """Run the kernel once on GM arrays; the first launch finds its cycles."""
-        arguments = [*inputs, *outputs]
-        if self.once is None or self.host.debugger is not None:
-            self.once = self._first(arguments, values=True)
-        else:
-            if self._repeat is None:
-                self._repeat = generate(self.blocks, [Values(self.host.decoder.decode)])
-            self._repeat.run(arguments, self.host.options.budget)
-        self._count(self.once)
+    @cached_property
+    def touches(self) -> KernelTouches:
+        """What a launch does with its operands and results."""
+        return KernelTouches(self.kernel)
 
-    def time(self) -> None:
+    def launch(
+        self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], placed: Placed | None
+    ) -> None:
+        """Run the kernel once on GM arrays; the first launch finds hazards, and with each state of L2 the cycles."""
+        arguments, heat = [*inputs, *outputs], self._heat(placed)
+        if not self.timed or self.host.debugger is not None:
+            self._count(heat, self._first(arguments, heat, values=True))
+            return
+        if self._repeat is None:
+            self._repeat = generate(self.blocks, [Values(self.host.decoder.decode)])
+        self._repeat.run(arguments, self.host.options.budget)
+        self.time(placed)
+
+    def time(self, placed: Placed | None) -> None:
         """Count a launch without values."""
-        if self.once is None:
-            self.once = self._first([None] * len(self.kernel.body.block.args), values=False)
-        self._count(self.once)
+        heat = self._heat(placed)
+        once = self.timed.get(heat)
+        if once is None:
+            once = self._first([None] * len(self.kernel.body.block.args), heat, values=False)
+        self._count(heat, once)
 
-    def _first(self, arguments: Sequence[Any], values: bool) -> KernelStats:
+    def number(self, once: KernelStats) -> int:
+        """Which of the variants a launch is."""
+        return next(i for i, known in enumerate(self.timed.values()) if known is once)
+
+    def _heat(self, placed: Placed | None) -> Heat | None:
+        if placed is None:
+            return None
+        # What is not loaded makes no difference.
+        loaded = self.blocks.loaded
+        ready = tuple(time if i in loaded else 0 for i, time in enumerate(placed.heat.ready))
+        return Heat(ready, placed.heat.fits or set(ready) == {0})
+
+    def _first(self, arguments: Sequence[Any], heat: Heat | None, values: bool) -> KernelStats:
         target, options = self.host.target, self.host.options
         run = Run(
             target,
-            check=options.check,
+            check=options.check and not self.timed,
             explain=options.explain,
             record=options.record,
             alone=True,
             decoders=[self.host.decoder] if values else None,
             debugger=self.host.debugger,
+            l2="off",
         )
         executed = run.execute(
-            self.blocks, arguments, values=values, skip=options.extrapolate, budget=options.budget
+            self.blocks, arguments, values=values, skip=options.extrapolate, budget=options.budget, heat=heat
         )
         run.end()
         launch = target.latencies["launch"]
-        if run.observers:
-            self.stats.attribution = run.explain(launch=launch)
-            self.stats.recording = run.observers[0].recording
-        return KernelStats(
+        once = KernelStats(
             self.stats.name,
             self.stats.loc,
             1,
@@ -313,14 +457,35 @@ class KernelProgram:
             executed.macs,
             executed.padded_macs,
             executed.pipe_busy,
+            traffic=executed.traffic,
         )
+        if run.observers:
+            once.attribution = run.explain(launch=launch)
+            once.recording = run.observers[0].recording
+        return once
 
-    def _count(self, launch: KernelStats) -> None:
-        total = self.stats
-        total.launches += 1
-        total.instructions += launch.instructions
-        total.cycles += launch.cycles
-        total.macs += launch.macs
-        total.padded_macs += launch.padded_macs
-        for pipe, cycles in launch.pipe_busy.items():
-            total.pipe_busy[pipe] = total.pipe_busy.get(pipe, 0) + cycles
+    def _count(self, heat: Heat | None, once: KernelStats) -> None:
+        self.last = once
+        if heat not in self.timed:
+            self.timed[heat] = once
+            variant = KernelStats(once.name, once.loc, attribution=once.attribution, recording=once.recording)
+            self.stats.variants.append(variant)
+            if len(self.timed) == 1:
+                self.stats.attribution, self.stats.recording = once.attribution, once.recording
+        _add(self.stats, once)
+        _add(self.stats.variants[list(self.timed).index(heat)], once)
+
+
+def _add(total: KernelStats, launch: KernelStats) -> None:
+    total.launches += 1
+    total.instructions += launch.instructions
+    total.cycles += launch.cycles
+    total.macs += launch.macs
+    total.padded_macs += launch.padded_macs
+    for pipe, cycles in launch.pipe_busy.items():
+        total.pipe_busy[pipe] = total.pipe_busy.get(pipe, 0) + cycles
+    for number, traffic in launch.traffic.items():
+        own = total.traffic.setdefault(number, ArgumentTraffic())
+        own.hits += traffic.hits
+        own.misses += traffic.misses
+        own.stored += traffic.stored

@@ -1,7 +1,8 @@
 """How long a piece of work takes on a target.
 
 Choices of the model: the fixed part of a transfer occupies its pipe, the latency of GM does not; the head of a vector
-instruction fills the pipe, and is hidden while the pipe still executes what came before.
+instruction fills the pipe, and is hidden while the pipe still executes what came before. On a machine with an L2 cache
+a load takes one of two times, as a hit or as a miss; a store goes to L2.
 """
 
 from __future__ import annotations
@@ -42,10 +43,32 @@ def cost(work_type: type) -> Callable[[CostFunction], CostFunction]:
 
 
 def cost_of(work: Work, target: Target) -> Cost:
-    """The cost of a piece of work on one core of the target."""
+    """The cost of a piece of work on one core of the target, with GM as one flat memory."""
+    return _function(work)(work, target)
+
+
+def l2_cost(work: Work, target: Target, hit: bool) -> Cost:
+    """The cost of a piece of work on one core of a target with L2: of a load, if what it reads is there or not.
+
+    A hit never takes longer than a miss, whatever the numbers of the target are.
+    """
+    function = _function(work)
+    cost = function(work, target)
+    if function is not _move or not isinstance(work, MoveWork) or "gm" not in work.path:
+        return cost
+    latency = min(cost.latency, int(target.l2["latency"]))
+    if not work.path.startswith("gm_"):
+        return Cost(cost.occupancy, latency)
+    if not hit:
+        return cost
+    rate = max(target.rates[work.path], target.l2["rate"])
+    return Cost(target.latencies["dma"] + math.ceil(work.bytes / rate), latency)
+
+
+def _function(work: Work) -> CostFunction:
     for kind in type(work).__mro__:
         if kind in _costs:
-            return _costs[kind](work, target)
+            return _costs[kind]
     raise UserError(f"no cost is known for {type(work).__name__}: @cost({type(work).__name__}) gives it one")
 
 

@@ -21,7 +21,8 @@ Written = Number | Sequence[int]
 
 UNITS = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
-SIZES = ("l1", "l0a", "l0b", "l0c", "ub", "vector_bytes")
+SIZES = ("l1", "l0a", "l0b", "l0c", "ub", "vector_bytes", "l2.line", "l2.sector", "l2.size")
+RATES = ("l2.hbm", "l2.prefetch", "l2.rate")
 COUNTS = ("cores", "clock_mhz", "cube_m", "cube_n", "event_ids", "queue_depth")
 LARGEST_SIZE, LARGEST_COUNT = 1 << 30, 1 << 40
 """The most that a number may be: a memory on chip of 1 GiB, which the simulator sets up byte by byte."""
@@ -31,14 +32,18 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "latencies": ("dma", "flag", "gm", "issue", "l0_load", "launch", "mmad"),
     "cube_steps": (),
     "vector": ("default",),
+    "l2": (),
 }
 """The tables, and the entries that each needs."""
+
+L2 = ("hbm", "latency", "line", "prefetch", "rate", "sector", "size")
+"""The entries of the table `l2`: all, or none on a machine whose GM is one flat memory."""
 
 NEEDED = (
     "name",
     "split_cores",
     *COUNTS,
-    *SIZES,
+    *(name for name in SIZES if "." not in name),
     *(f"{group}.{entry}" for group, entries in GROUPS.items() for entry in entries),
 )
 """What every machine has."""
@@ -46,12 +51,14 @@ NEEDED = (
 
 def check(values: Mapping[str, Any]) -> dict[str, Number]:
     """The numbers of a machine as they are kept. A `UserError` unless each is there, known, and of its kind."""
-    missing = [name for name in NEEDED if name not in values]
+    l2 = {f"l2.{entry}" for entry in L2} if any(name.startswith("l2.") for name in values) else set[str]()
+    missing = [name for name in (*NEEDED, *sorted(l2)) if name not in values]
     if missing:
         raise UserError(f"the target lacks {', '.join(missing)}")
     for name in values:
-        if name not in NEEDED and name.partition(".")[0] not in GROUPS:
-            raise UserError(f"unknown entry '{name}'{closest(name, NEEDED)}")
+        group = name.partition(".")[0]
+        if name not in NEEDED and (group not in GROUPS or (group == "l2" and name not in l2)):
+            raise UserError(f"unknown entry '{name}'{closest(name, [*NEEDED, *sorted(l2)])}")
     return {name: number(name, value) for name, value in values.items()}
 
 
@@ -93,11 +100,12 @@ def _read(name: str, group: str, value: Any) -> Number | None:
         )
         good = len(items) == length and all(v is not None and least <= v <= LARGEST_COUNT for v in items)
         return tuple(v for v in items if v is not None) if good else None
-    if group == "rates":
+    if group == "rates" or name in RATES:
         rate = _rate(value)
         return rate if rate is not None and 0 < rate <= LARGEST_COUNT else None
     count = _bytes(value) if name in SIZES else _integer(value)
-    least, most = 0 if group == "latencies" else 1, LARGEST_SIZE if name in SIZES else LARGEST_COUNT
+    latency = group == "latencies" or name == "l2.latency"
+    least, most = 0 if latency else 1, LARGEST_SIZE if name in SIZES else LARGEST_COUNT
     return count if count is not None and least <= count <= most else None
 
 
@@ -139,10 +147,11 @@ def _kind(name: str, group: str) -> str:
         return "true or false"
     if name in SIZES:
         return "a number of bytes, like 65536, 64KiB or 1MiB, at most 1GiB"
-    if group == "rates":
+    if group == "rates" or name in RATES:
         return "bytes per cycle, like 64 or 78.4"
     if group == "vector":
         return "three numbers of cycles: head, slope, tail"
     if group == "cube_steps":
         return "two numbers: k and cycles of a step"
-    return "a number of cycles" if group == "latencies" else "an integer of at least 1"
+    latency = group == "latencies" or name == "l2.latency"
+    return "a number of cycles" if latency else "an integer of at least 1"

@@ -69,6 +69,11 @@ class Target:
     """Where each number comes from, by its dotted name."""
     origin: str = field(compare=False, default="")
     """The name or the path of the TOML file that it was loaded by."""
+    l2: Mapping[str, float] = field(default_factory=dict[str, float])
+    """The cache between the cores and HBM; empty where GM is one flat memory. `size`, `line` and `sector` in bytes;
+    `rate`, at which a core reads what is there, `prefetch`, at which a queue of its own brings data there, and `hbm`,
+    of all cores together, in bytes per cycle; `latency` of a hit and of a store, in cycles. What is not there comes at
+    `rates.gm_l1` or `rates.gm_ub` and takes `latencies.gm`."""
 
     @classmethod
     def load(cls, name: str | Path) -> Target:

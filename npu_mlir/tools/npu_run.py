@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from npu_mlir.frontends import check_reference, is_module_file, reference_for
 from npu_mlir.support.diagnostics import UserError, closest, printable
+from npu_mlir.targets.l2 import DEFAULT_L2, L2_STATES
 from npu_mlir.tools.common import ArgumentParser, keep_what_is_built, name_and_value, run_tool
 from npu_mlir.tools.model_options import add_model_options, baked_of, compile_model, read_model, value_of
 from npu_mlir.tools.pass_flags import PassFlags, parse_with_pass_flags
@@ -156,6 +157,7 @@ def _simulate(
             progress=progress,
             watch=inside.collect if inside is not None else None,
             breaks=args.breaks,
+            l2=args.l2,
         )
 
 
@@ -199,6 +201,12 @@ def _make_parser() -> ArgumentParser:
         help="stop there and open a prompt: step, memory, pipes, flags (help lists the commands)",
     )
     add("--timing-only", action="store_true", help="cycles alone: no inputs, weights, outputs or checks")
+    add(
+        "--l2",
+        metavar="|".join(L2_STATES),
+        help="what L2 has at first, on a machine with one: nothing, what the program leaves there, or off: no L2 "
+        f"(default: {DEFAULT_L2})",
+    )
     add("--no-check", action="store_true", help="don't look for races, misused flags and unwritten memory")
     add("--timeline", action="store_true", help="print when each instruction of each kernel starts and ends")
     add("--attribution", action="store_true", help="also show where the cycles went")
@@ -301,6 +309,7 @@ def _check_level(args: argparse.Namespace, program: Program) -> None:
         "attribution",
         "trace",
         "html",
+        "l2",
     ):
         if getattr(args, option):
             name = f"--{option.replace('_', '-').replace('breaks', 'break')}"

@@ -16,11 +16,11 @@ from xdsl.dialects.builtin import ModuleOp
 from isa_programs import gemm, parse
 from npu_mlir.analysis.loop_periods import loop_periods
 from npu_mlir.dialects import tile
-from npu_mlir.simulator import simulate
+from npu_mlir.simulator import KernelStats, SimulationResult, simulate
 from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.simulator.program import blocks
 from npu_mlir.simulator.timing import inlined_timing
-from npu_mlir.targets.target import get_target
+from npu_mlir.targets.target import Target, get_target
 
 GM = "memref<64xf32, #tile.space<gm>>"
 SIZES = (8, 24, 64)
@@ -28,11 +28,12 @@ PIPES = (("MTE2", "V"), ("MTE1", "M"), ("V", "MTE3"), ("MTE2", "MTE1"), ("M", "V
 """Whose instructions take turns."""
 
 
-def program(body: str) -> ModuleOp:
+def program(body: str, before: str = "") -> ModuleOp:
     constants = "\n".join(f"%c{i} = arith.constant {i} : index" for i in range(200))
     return parse(f"""
 builtin.module attributes {{"npu.target" = "toy"}} {{
   func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {{
+    {before}
     %y = tile.launch @k(%x) : (tensor<64xf32>) -> tensor<64xf32>
     func.return %y : tensor<64xf32>
   }}
@@ -121,24 +122,44 @@ npu_isa.set_flag [{dst}, {src}, {which}]
     flag=st.integers(0, 2),
     issue=st.integers(0, 2),
     longest=st.sampled_from((3, 128)),
+    l2=st.sampled_from((None, None, 256, 512)),
+    rate=st.sampled_from((None, 0.05, 0.3, 1)),
 )
 def test_time_in_place_and_skipping_change_nothing(
-    body: str, depth: int, flag: int, issue: int, longest: int
+    body: str, depth: int, flag: int, issue: int, longest: int, l2: int | None, rate: float | None
 ):
-    module = program(body)
+    """Also where loads miss in first iterations, all loads miss, or a prefetch is under way."""
+    module = program(body, "" if rate is None else "npu_isa.prefetch %x : tensor<64xf32>")
     del module.attributes["npu.target"]
     toy = get_target("toy")
     target = replace(toy, queue_depth=depth, latencies={**toy.latencies, "flag": flag, "issue": issue})
+    if l2 is not None:
+        cache = {"size": l2, "line": 64, "sector": 32, "rate": 24, "latency": 5, "hbm": 64}
+        target = replace(target, l2={**cache, "prefetch": rate or 1})
     with patch.object(blocks, "INLINED_FROM", 0), patch.object(inlined_timing, "LONGEST", longest):
-        plain = simulate(module, values=False, check=False, target=target, extrapolate=False)
-        assert simulate(module, values=False, check=False, target=target) == plain
+        plain = timed(module, target, extrapolate=False)
+        assert timed(module, target) == plain
         # An observer wants to see each entry: its time is computed by calls.
-        (seen,) = simulate(
-            module, values=False, check=False, target=target, explain=True, extrapolate=False
-        ).kernels
-        (skipped,) = simulate(module, values=False, check=False, target=target, explain=True).kernels
-    assert replace(seen, attribution=None) == plain.kernels[0]
+        (seen,) = timed(module, target, explain=True, extrapolate=False).kernels
+        (skipped,) = timed(module, target, explain=True).kernels
+    assert unexplained(seen) == plain.kernels[0]
     assert skipped == seen
+
+
+def timed(
+    module: ModuleOp, target: Target, explain: bool = False, extrapolate: bool = True
+) -> SimulationResult:
+    """Time alone, on a machine with L2 from an empty one."""
+    l2 = "cold" if target.l2 else None
+    return simulate(
+        module, values=False, check=False, target=target, explain=explain, extrapolate=extrapolate, l2=l2
+    )
+
+
+def unexplained(stats: KernelStats) -> KernelStats:
+    """The same without attribution."""
+    variants = [replace(variant, attribution=None) for variant in stats.variants]
+    return replace(stats, attribution=None, variants=variants)
 
 
 def timed_in_place(body: str, budget: int = 1000) -> None:

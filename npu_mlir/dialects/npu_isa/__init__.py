@@ -33,6 +33,7 @@ from npu_mlir.dialects.npu_isa.base import (
 from npu_mlir.dialects.npu_isa.cube import MmadOp
 from npu_mlir.dialects.npu_isa.gm import FixpipeGmOp, GmLoad, GmStore, LoadL1Op, LoadUbOp, StoreUbOp
 from npu_mlir.dialects.npu_isa.local import FixpipeUbOp, L0Load, LoadL0AOp, LoadL0BOp
+from npu_mlir.dialects.npu_isa.prefetch import PrefetchOp
 from npu_mlir.dialects.npu_isa.sync import BarrierOp, FlagInstruction, SetFlagOp, WaitFlagOp
 from npu_mlir.dialects.npu_isa.vector import (
     VBinaryOp,
@@ -67,7 +68,7 @@ INSTRUCTIONS: tuple[type[Instruction], ...] = (
 
 NpuIsa = Dialect(
     "npu_isa",
-    [BufferOp, SlotOp, AtOp, *INSTRUCTIONS, SetFlagOp, WaitFlagOp, BarrierOp],
+    [BufferOp, SlotOp, AtOp, *INSTRUCTIONS, SetFlagOp, WaitFlagOp, BarrierOp, PrefetchOp],
     [AddrType],
 )
 
@@ -98,6 +99,7 @@ __all__ = [
     "MoveWork",
     "NpuIsa",
     "Pipe",
+    "PrefetchOp",
     "SetFlagOp",
     "SlotOp",
     "StoreUbOp",

@@ -15,6 +15,7 @@ from npu_mlir.dialects.tile.cube import Cube, CubeTile, cube_type, layout, may_m
 from npu_mlir.dialects.tile.epilogue import EpilogueAttr, steps_of
 from npu_mlir.dialects.tile.host import HostOp, YieldOp
 from npu_mlir.dialects.tile.kernels import KernelOp, LaunchOp, ReturnOp
+from npu_mlir.dialects.tile.prefetch import PrefetchOp
 from npu_mlir.dialects.tile.schedule import ScheduleAttr
 from npu_mlir.dialects.tile.schedule_entries import ROLES, SIZE_LEVELS
 from npu_mlir.dialects.tile.spaces import (
@@ -33,7 +34,7 @@ from npu_mlir.dialects.tile.transfers import LOADS, STORES, LoadOp, StoreOp, che
 
 Tile = Dialect(
     "tile",
-    [ReturnOp, KernelOp, LaunchOp, HostOp, YieldOp, LoadOp, StoreOp, AllocOp, SlotOp],
+    [ReturnOp, KernelOp, LaunchOp, PrefetchOp, HostOp, YieldOp, LoadOp, StoreOp, AllocOp, SlotOp],
     [SpaceAttr, ScheduleAttr, EpilogueAttr],
 )
 
@@ -51,6 +52,7 @@ __all__ = [
     "KernelOp",
     "LaunchOp",
     "LoadOp",
+    "PrefetchOp",
     "ReturnOp",
     "ScheduleAttr",
     "SlotOp",

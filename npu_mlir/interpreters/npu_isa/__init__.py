@@ -259,5 +259,6 @@ def _accumulate(dest: np.ndarray, op: npu_isa.VectorInstruction, values: np.ndar
 @impl("npu_isa.set_flag")
 @impl("npu_isa.wait_flag")
 @impl("npu_isa.barrier")
+@impl("npu_isa.prefetch")
 def sequential(interp: Interpreter, op: Any, args: Results) -> Results:
     return ()

@@ -16,8 +16,9 @@
       npu_isa.store_ub %s, %B[%i] {map, shape = [16, 64], strides = [64, 1]}
     }
 
-Control flow and scalar arithmetic stay. The result has sequential meaning: nothing orders the pipes yet. The parts are
-in `tile_lowering`: `context` (buffers, addresses), `movement`, `cube`, `vector`.
+A `tile.prefetch` of the host function becomes an `npu_isa.prefetch`. Control flow and scalar arithmetic stay. The
+result has sequential meaning: nothing orders the pipes yet. The parts are in `tile_lowering`: `context` (buffers,
+addresses), `movement`, `cube`, `vector`.
 
 Does not handle: tiles as tensors (run `tile-bufferize`), buffers without an address (run `tile-plan-memory`), loops
 that carry buffers.
@@ -31,8 +32,9 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
-from npu_mlir.dialects import tile
+from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.passes.npu_isa.tile_lowering import cube, movement, vector
 from npu_mlir.passes.npu_isa.tile_lowering.context import KernelContext
 from npu_mlir.support.diagnostics import UserError, located_errors
@@ -51,6 +53,9 @@ class ConvertTileToNpuIsa(ModulePass):
         for kernel in op.ops:
             if isinstance(kernel, tile.KernelOp):
                 lower_kernel(kernel, target)
+        for prefetch in [p for p in op.walk() if isinstance(p, tile.PrefetchOp)]:
+            with located(prefetch):
+                Rewriter.replace_op(prefetch, npu_isa.PrefetchOp(prefetch.source))
 
 
 def lower_kernel(kernel: tile.KernelOp, target: Target) -> None:

@@ -34,7 +34,7 @@ conflicts between cores, addresses that are carried by loops.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from xdsl.context import Context
 from xdsl.dialects import scf
@@ -43,12 +43,10 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis import sync
-from npu_mlir.analysis.boxes import Box, Coordinate, Term
-from npu_mlir.analysis.scalar_forms import Form, ScalarForms, affine_form
+from npu_mlir.analysis.gm_boxes import gm_box
+from npu_mlir.analysis.scalar_forms import ScalarForms
 from npu_mlir.analysis.value_numbers import Materializer, ValueNumbers
 from npu_mlir.dialects import npu_isa, tile
-from npu_mlir.dialects.npu_isa.base import ints
-from npu_mlir.dialects.npu_isa.gm import dim_coefficients
 from npu_mlir.ir.loop_bounds import constant_index, constant_trips
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.locations import located
@@ -134,7 +132,7 @@ class _Reader:
         if access.extent is None:
             if address not in self._shared:
                 return None
-            box = self._box(op) if isinstance(op, npu_isa.GmLoad | npu_isa.GmStore) else None
+            box = gm_box(op, self.forms) if isinstance(op, npu_isa.GmLoad | npu_isa.GmStore) else None
             return sync.SyncAccess(address, 0, 1, access.write, box=box)
         low: int | None = 0
         while isinstance(address.owner, npu_isa.AtOp):
@@ -152,29 +150,6 @@ class _Reader:
         size = buffer.bytes.value.data
         span = (0, size) if low is None else (low, low + access.extent.end)
         return self._place(buffer, span, index, access.write)
-
-    def _box(self, op: npu_isa.GmLoad | npu_isa.GmStore) -> Box:
-        """The elements of GM that an instruction touches, by coordinate."""
-        origins = [self.forms.of(index) for index in op.indices]
-        origins += [Form()] * (op.map.data.num_dims - len(origins))
-        starts = [affine_form(expr, origins) for expr in op.map.data.results]
-        dims, shape = dim_coefficients(op.map, len(op.indices)), ints(op.shape)
-        return tuple(
-            self._coordinate(start, used, shape, extent)
-            for start, used, extent in zip(starts, dims, op.gm_type.get_shape(), strict=True)
-        )
-
-    def _coordinate(
-        self, start: Form, used: Mapping[int, int], shape: Sequence[int], extent: int
-    ) -> Coordinate | None:
-        terms: list[Term] = []
-        for loop, factor in start.terms:
-            if not isinstance(loop, scf.ForOp):
-                return None
-            terms.append(Term(loop, factor, self.forms.trips(loop)))
-        # A coordinate depends on one dim of the instruction at most.
-        dim, step = next(iter(used.items()), (None, 1))
-        return Coordinate(start.constant, tuple(terms), 1 if dim is None else shape[dim], step, extent)
 
     def _place(
         self, buffer: npu_isa.BufferOp, span: tuple[int, int], index: SSAValue | None, write: bool

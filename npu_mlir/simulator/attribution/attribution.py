@@ -2,7 +2,9 @@
 
 Every cycle of every pipe is exactly one of
 
-    busy       an instruction occupies the pipe; `transfer` of it because of the bandwidth of a path
+    busy       an instruction occupies the pipe; `transfer` of it because of the bandwidth of a path, of that `hbm` for
+               data that is not in L2
+    prefetch   a load waits for what a prefetch is bringing to L2
     fill       the head of a vector instruction, until the first results could leave
     flag       taking a set_flag or wait_flag off the queue
     waiting    a wait_flag whose flag is not raised yet: for whom, and which instruction sets it
@@ -39,6 +41,9 @@ class PipeTime:
     busy: int = 0
     transfer: int = 0
     """Part of `busy`."""
+    hbm: int = 0
+    """Part of `transfer`."""
+    prefetch: int = 0
     fill: int = 0
     flag: int = 0
     waiting: int = 0
@@ -49,7 +54,8 @@ class PipeTime:
 
     def total(self) -> int:
         """All cycles."""
-        own = self.busy + self.fill + self.flag + self.waiting + self.barrier + self.done + self.launch
+        own = self.busy + self.prefetch + self.fill + self.flag + self.waiting
+        own += self.barrier + self.done + self.launch
         return own + sum(self.starved.values())
 
 
@@ -78,6 +84,8 @@ class SiteTime:
     count: int
     busy: int
     transfer: int
+    hbm: int
+    prefetch: int
     fill: int
     flag: int
     starved: dict[str, int]
@@ -152,8 +160,10 @@ def _pipes(observer: Observer, end: int, launch: int) -> dict[str, PipeTime]:
 
 
 def _add_site(time: PipeTime, site: SiteRecord) -> None:
-    time.busy += site.sums["count"] * site.occupancy
-    time.transfer += site.sums["count"] * site.transfer
+    time.busy += site.sums["busy"]
+    time.transfer += site.sums["transfer"]
+    time.hbm += site.sums["hbm"]
+    time.prefetch += site.sums["prefetch"]
     time.fill += site.sums["fill"]
     time.flag += site.sums["flag"]
     time.waiting += sum(site.waiting.values())
@@ -214,8 +224,10 @@ def _site(number: int, site: SiteRecord, text: str, by_key: Counter[Key]) -> Sit
         loc_of(site.op),
         str(site.pipe),
         site.sums["count"],
-        site.sums["count"] * site.occupancy,
-        site.sums["count"] * site.transfer,
+        site.sums["busy"],
+        site.sums["transfer"],
+        site.sums["hbm"],
+        site.sums["prefetch"],
         site.sums["fill"],
         site.sums["flag"],
         dict(site.starved),

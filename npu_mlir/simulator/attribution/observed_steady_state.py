@@ -37,11 +37,21 @@ class _Memory:
 
 
 class ObservedRepeats:
-    """The state of an observer in a loop whose body has entries of `pipes`; implements `codegen.sink.Repeats`."""
+    """The state of an observer in a loop whose body has entries of `pipes`; implements `codegen.sink.Repeats`.
 
-    def __init__(self, observer: Observer, pipes: Iterable[Pipe]):
+    `sums` is what else adds up, `ready` the times at which prefetches are over."""
+
+    def __init__(
+        self,
+        observer: Observer,
+        pipes: Iterable[Pipe],
+        sums: Sequence[MutableMapping[Any, int]] = (),
+        ready: Sequence[int] = (),
+    ):
         self.observer = observer
         self.used = set(pipes)
+        self.sums = sums
+        self.ready = ready
 
     def state(self, now: int) -> Hashable:
         """Beside what time depends on: what each pipe does before its next entry."""
@@ -50,7 +60,7 @@ class ObservedRepeats:
         def ahead(time: int) -> int:
             return time - now if time >= now else -1
 
-        state: list[Hashable] = [observer.folds, now - observer.now]
+        state: list[Hashable] = [observer.folds, now - observer.now, *map(ahead, self.ready)]
         for name, pipe in observer.pipes.items():
             clock = pipe.clock
             state += map(ahead, (clock.free, clock.gate, clock.done, *clock.starts))
@@ -86,7 +96,7 @@ class ObservedRepeats:
     def _sums(self) -> list[MutableMapping[Any, int]]:
         """Everything that adds up; pipes that are not used lie idle for longer and longer."""
         observer = self.observer
-        sums: list[MutableMapping[Any, int]] = [observer.scalar, observer.activity.cycles]
+        sums: list[MutableMapping[Any, int]] = [observer.scalar, observer.activity.cycles, *self.sums]
         for site in observer.sites:
             sums += (site.sums, site.starved, site.waiting)
         return sums + [pipe.blocked for name, pipe in observer.pipes.items() if name not in self.used]

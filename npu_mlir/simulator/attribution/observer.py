@@ -27,8 +27,9 @@ from npu_mlir.simulator.attribution.activity import Activity
 from npu_mlir.simulator.attribution.critical_path import NOWHERE, Key, Link, fold
 from npu_mlir.simulator.attribution.recording import Recording
 from npu_mlir.simulator.errors import wait_without_set
+from npu_mlir.simulator.program.blocks import NEVER, LoadCost
+from npu_mlir.simulator.timing.load_counts import LoadCounts
 from npu_mlir.simulator.timing.pipes import CoreClock, PipeClock
-from npu_mlir.targets.cost import Cost
 from npu_mlir.targets.target import Target
 
 FOLD_AFTER = 1 << 14
@@ -45,18 +46,18 @@ class FlagWait:
     setter: int
 
 
+SUMS = ("count", "busy", "transfer", "hbm", "prefetch", "fill", "flag")
+
+
 @dataclass
 class SiteRecord:
     """What all executions of one instruction, flag or barrier amount to, in cycles of its pipe."""
 
     op: Operation
     pipe: Pipe
-    occupancy: int = 0
-    """Of one execution."""
-    transfer: int = 0
-    """Part of the occupancy of one execution that the bandwidth decides."""
-    sums: dict[str, int] = field(default_factory=lambda: {"count": 0, "fill": 0, "flag": 0})
-    """How often it was executed, and cycles."""
+    sums: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SUMS, 0))
+    """How often it was executed, and cycles: `busy`, of it `transfer` because of the bandwidth of a path, of that `hbm`
+    for what isn't in L2; `prefetch`, waiting for what a prefetch brings there; `fill`; `flag`."""
     starved: dict[str, int] = field(default_factory=dict[str, int])
     """By what the scalar unit did instead of feeding the pipe: `issue`, `queue MTE2`, `barrier`."""
     waiting: dict[FlagWait, int] = field(default_factory=dict[FlagWait, int])
@@ -101,15 +102,14 @@ class Observer:
 
     # ---- the functions that generated code calls instead of those of the clock
 
-    def instruction(self, op: npu_isa.Instruction, cost: Cost) -> Callable[..., int]:
-        """Issue an instruction; `starts` are the addresses of the slots that it uses."""
-        site = self._site(op, op.PIPE)
+    def instruction(self, op: npu_isa.Instruction, hbm: bool = False) -> Callable[..., int]:
+        """Issue an instruction; `starts` are the addresses of the slots that it uses. `hbm` tells that it is a load
+        from there, on a machine with L2."""
+        return self._instruction(op, self._site(op, op.PIPE), hbm)
+
+    def _instruction(self, op: npu_isa.Instruction, site: int, hbm: bool) -> Callable[..., int]:
         stats, state = self.sites[site], self.pipes[op.PIPE]
-        stats.occupancy = cost.occupancy
-        work = op.work()
-        if isinstance(work, MoveWork):
-            fixed = self.target.latencies["dma" if "gm" in work.path else "l0_load"]
-            stats.transfer = cost.occupancy - fixed
+        fixed = self._fixed(op)
         clock, mark = state.clock, self.activity.mark(op.PIPE)
         fill, busy, latency_key = (site, "fill"), (site, "busy"), (site, "latency")
 
@@ -119,6 +119,7 @@ class Observer:
             self._issue(stats, state, now, after)
             start = clock.starts[-1]
             stats.sums["fill"] += self._gap(stats, state, free, after, start)
+            self._transfer(stats, occupancy, fixed, hbm)
             if free >= start:
                 link = state.free
             else:
@@ -133,6 +134,74 @@ class Observer:
             return after
 
         return step
+
+    def load(self, op: npu_isa.Instruction, load: LoadCost, counts: LoadCounts) -> Callable[..., int]:
+        """Issue a load that may hit or miss; `first` tells that it may miss."""
+        site = self._site(op, op.PIPE)
+        found, missed = (self._instruction(op, site, hbm) for hbm in (False, True))
+        pending = self._pending(op, site, load, counts)
+
+        def step(now: int, first: bool, *starts: int) -> int:
+            if not first:
+                return found(now, *load.hit, *starts)
+            if load.ready != NEVER:
+                return pending(now, *starts)
+            counts.add(op, 1)
+            return missed(now, *load.miss, *starts)
+
+        return step
+
+    def _pending(
+        self, op: npu_isa.Instruction, site: int, load: LoadCost, counts: LoadCounts
+    ) -> Callable[..., int]:
+        """Issue a load of what a prefetch may still be bringing."""
+        stats, state = self.sites[site], self.pipes[op.PIPE]
+        fixed, clock, mark = self._fixed(op), self.pipes[op.PIPE].clock, self.activity.mark(op.PIPE)
+        waiting, busy, latency = (site, "prefetch"), (site, "busy"), (site, "latency")
+        hit, miss = load.hit, load.miss
+
+        def step(now: int, *starts: int) -> int:
+            free, gate, done = clock.free, clock.gate, clock.done
+            after, missed = clock.load(now, load.ready, hit, miss)
+            self._issue(stats, state, now, after)
+            start = clock.starts[-1]
+            self._gap(stats, state, free, after, start)
+            held = clock.free - start
+            counts.add(op, missed, held - hit.occupancy)
+            link = state.free if free >= start else self.link if after >= gate else state.gate
+            state.starts.append(link)
+            wait = max(0, load.ready - start)
+            hits = (((link, waiting, wait) if wait else link), busy, hit.occupancy)
+            misses = (link, busy, miss.occupancy)
+            leaves_as_hit = held == wait + hit.occupancy
+            state.free = hits if leaves_as_hit else misses
+            if clock.done > done:
+                state.done = (misses, latency, miss.latency) if missed else (hits, latency, hit.latency)
+            idle = wait if leaves_as_hit else 0
+            stats.sums["prefetch"] += idle
+            self._transfer(stats, held - idle, fixed, missed)
+            mark(start + idle, start + held, after)
+            if self.recording is not None:
+                self.recording.add(site, start, start + held, -1, starts)
+            return after
+
+        return step
+
+    def _fixed(self, op: npu_isa.Instruction) -> int | None:
+        """Cycles of a transfer that its bandwidth does not decide; None for other work."""
+        work = op.work()
+        if not isinstance(work, MoveWork):
+            return None
+        return self.target.latencies["dma" if "gm" in work.path else "l0_load"]
+
+    def _transfer(self, site: SiteRecord, occupancy: int, fixed: int | None, hbm: bool) -> None:
+        """The pipe is busy for so long."""
+        sums = site.sums
+        sums["busy"] += occupancy
+        if fixed is not None:
+            sums["transfer"] += occupancy - fixed
+            if hbm:
+                sums["hbm"] += occupancy - fixed
 
     def set_flag(self, op: npu_isa.SetFlagOp) -> Callable[[int, int], int]:
         """Issue a set."""

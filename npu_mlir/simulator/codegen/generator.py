@@ -77,6 +77,8 @@ class _Generator:
         """Of each block, an expression at the end of the function."""
         self.periods = loop_periods(kernel) if skip else {}
         """Of loops whose iterations may be skipped."""
+        self.firsts = {loop: "" for load in blocks.loads.values() for loop in load.loops}
+        """Of loops in whose first iterations loads may miss, the condition that it is one."""
 
     # ---- the sinks
 
@@ -95,12 +97,21 @@ class _Generator:
 
     def entry(self, op: Op) -> Entry[Op]:
         """What sinks are told of an entry."""
+        first = self.first(op)
         if not self.addresses:
-            return Entry(op, self.now)
+            return Entry(op, self.now, first=first)
         values = self.scalars.values
         bases = [self.scalars.base(op, v) for v in op.operands]
         slots = [values[base] for base in bases if base is not None]
-        return Entry(op, self.now, [values[v] for v in op.operands], bases, slots)
+        return Entry(op, self.now, [values[v] for v in op.operands], bases, slots, first)
+
+    def first(self, op: Operation) -> str:
+        """The condition that all loops are in their first iterations that decide what a load takes."""
+        load = self.blocks.loads.get(op) if isinstance(op, npu_isa.Instruction) else None
+        conditions = [self.firsts[loop] for loop in load.loops] if load is not None else []
+        if "False" in conditions:
+            return "False"
+        return " and ".join(c for c in conditions if c != "True") or "True"
 
     # ---- structure
 
@@ -183,8 +194,11 @@ class _Generator:
         self.line(f"{self.counter(body)} += len({trips})")
         self.line(f"steps += len({trips}) * {self.steps(body)}")
         self.line("if steps > budget: over_budget(budget)")
+        if op in self.firsts:
+            self.firsts[op] = self.source.name("h")
+            self.line(f"{self.firsts[op]} = True")
         head = len(self.source.lines)
-        self.loop_body(body, carried)
+        self.loop_body(op, carried)
         if op in self.periods:
             self.source.insert(head, *self.watch(op, trips, index, list(carried.values())))
         else:
@@ -193,8 +207,9 @@ class _Generator:
             values[op.results[i]] = self.source.name("v")
             self.line(f"{values[op.results[i]]} = {name}")
 
-    def loop_body(self, body: Block, carried: Mapping[int, str]) -> None:
+    def loop_body(self, op: scf.ForOp, carried: Mapping[int, str]) -> None:
         """An iteration; `carried` are the variables of the values that it hands on, by number."""
+        body = op.body.block
         size = len(self.source.lines)
         self.source.indent += 1
         self.scalar()
@@ -202,6 +217,8 @@ class _Generator:
         if carried and body.last_op is not None:
             yielded = [self.scalars.values[body.last_op.operands[i]] for i in carried]
             self.line(f"{', '.join(carried.values())}, = {', '.join(yielded)},")
+        if first := self.firsts.get(op):
+            self.line(f"{first} = False")
         if len(self.source.lines) == size:
             self.line("pass")
         self.source.indent -= 1
@@ -219,8 +236,9 @@ class _Generator:
         the blocks inside are executed, and what is carried."""
         _, *inside = (self.executions[self.numbers[block]] for block in blocks_within(op.body.block))
         counters = [*(text for text in inside if text.startswith("n")), *carried]
+        counters += [name for sink in self.sinks for name in sink.counters()]
         parts = [part for sink in self.sinks if (part := sink.loop(op)) is not None]
-        watcher = SteadyState(self.periods[op], parts)
+        watcher = SteadyState(self.periods[op], parts, first=op in self.firsts)
         repeats, x = self.source.bind("w", watcher), self.source.name("i")
         skip = [f"{name} += g[{i + 2}]" for i, name in enumerate(counters)]
         times = [text for sink in self.sinks for text in sink.times()]
@@ -266,6 +284,8 @@ class _Generator:
         self.executions[self.numbers[body]] = f"{len(trips)} * {self.executions[self.numbers[around]]}"
         carried = [values.get(init, "") for init in op.iter_args]
         for index in trips:
+            if op in self.firsts:
+                self.firsts[op] = str(index == trips[0])
             values[body.args[0]] = literal(index)
             values |= zip(body.args[1:], carried, strict=True)
             self.scalar()

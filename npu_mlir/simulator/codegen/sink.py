@@ -71,6 +71,8 @@ class Entry(Generic[Op]):
     """For each operand of an instruction that is an address, the buffer or slot that it lies in."""
     slots: Sequence[str] = ()
     """The first byte of each of these buffers and slots."""
+    first: str = "True"
+    """Of a load that may hit or miss, a condition: all loops are in their first iterations that make it miss."""
 
 
 class Repeats(Protocol):
@@ -131,6 +133,10 @@ class Sink:
     def loop(self, op: scf.ForOp) -> Repeats | None:
         """A loop begins, iterations of which may be skipped."""
         return None
+
+    def counters(self) -> list[str]:
+        """Variables that count what has happened, and on which nothing else depends."""
+        return []
 
     def times(self) -> list[str]:
         """Expressions for the times that later entries depend on, settled: -1 is none; `*name` is a list of them."""

@@ -36,9 +36,11 @@ class Seen:
 class SteadyState:
     """Watches one loop of a kernel. What is not in the variables of the generated code is repeated by `parts`."""
 
-    def __init__(self, period: int, parts: Sequence[Repeats] = ()):
+    def __init__(self, period: int, parts: Sequence[Repeats] = (), first: bool = False):
         self.period = period
         self.parts = parts
+        self.first = first
+        """Its first iteration is not like the others, whatever the state: none is like it."""
         self.next = -1
         """The iteration to look at next; -1 for none."""
         self.trips = 0
@@ -48,7 +50,7 @@ class SteadyState:
     def begin(self, trips: int) -> None:
         """The loop begins."""
         watch = trips >= FEWEST * self.period and self.failures < MOST_FAILURES
-        self.next = 0 if watch else -1
+        self.next = -1 if not watch else self.period if self.first else 0
         self.trips = trips
         self.seen.clear()
 

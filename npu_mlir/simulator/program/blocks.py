@@ -1,23 +1,71 @@
-"""The blocks of a kernel: what one execution amounts to, and how often they are executed."""
+"""The blocks of a kernel: what one execution amounts to, and how often they are executed.
+
+On a machine with L2, what a load takes depends on where its operand is when the kernel begins (`Heat`): it may always
+hit, always miss, or miss as long as some loops are in their first iterations and hit from then on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 from xdsl.dialects import scf
 from xdsl.ir import Block
 
+from npu_mlir.analysis.gm_boxes import argument_of, loops_that_repeat
+from npu_mlir.analysis.scalar_forms import ScalarForms
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.ir.loop_bounds import constant_trips
 from npu_mlir.simulator.program.machine_limits import check_machine
-from npu_mlir.targets.cost import Cost, cost_of
+from npu_mlir.targets.cost import Cost, cost_of, l2_cost
 from npu_mlir.targets.target import Target
 
 INLINED_FROM = 500
 """How often an entry is executed, on average, in a kernel that is worth computing the time in place for: writing and
 compiling that code takes as long as so many calls."""
+
+
+@dataclass(frozen=True)
+class Heat:
+    """Where the arguments of a kernel are when it begins."""
+
+    ready: tuple[int | None, ...]
+    """For each: 0 in L2, None in HBM, else when a prefetch has brought it to L2, in cycles of the clock."""
+    fits: bool
+    """All of them fit L2 together: what was loaded once is there."""
+
+
+class LoadCost(NamedTuple):
+    """What a load takes that doesn't always take the same."""
+
+    hit: Cost
+    miss: Cost
+    loops: tuple[scf.ForOp, ...]
+    """It may miss as long as all of these are in their first iterations."""
+    ready: int
+    """When a prefetch has brought its operand to L2, in cycles of the clock; `NEVER` without one."""
+    argument: int | None
+    """Of the kernel, that is loaded."""
+    bytes: int
+
+
+NEVER = 1 << 62
+"""A time that no program reaches."""
+
+
+class Traffic(NamedTuple):
+    """What an instruction moves between the core and GM in one execution."""
+
+    argument: int | None
+    """Of the kernel."""
+    bytes: int
+    load: bool
+    hit: bool
+    """Found in L2; of one with a `LoadCost`, where it doesn't miss."""
 
 
 @dataclass
@@ -28,7 +76,8 @@ class BlockInfo:
     flags: int = 0
     works: list[npu_isa.CubeWork] = field(default_factory=list[npu_isa.CubeWork])
     busy: dict[Pipe, int] = field(default_factory=dict[Pipe, int])
-    """Cycles that instructions occupy each pipe."""
+    """Cycles that instructions occupy each pipe; those of loads that may hit or miss when they hit."""
+    transfers: list[Traffic] = field(default_factory=list[Traffic])
 
     @property
     def steps(self) -> int:
@@ -37,17 +86,39 @@ class BlockInfo:
 
 
 class Blocks:
-    """The blocks of a kernel, and what its instructions cost on a target.
+    """The blocks of a kernel, and what its instructions cost on a target, with GM as one flat memory (no `heat`) or
+    behind L2.
 
     Raises a `SimulationError` if the target lacks a path or memory that the kernel uses.
     """
 
-    def __init__(self, kernel: tile.KernelOp, target: Target):
+    def __init__(self, kernel: tile.KernelOp, target: Target, heat: Heat | None = None):
         check_machine(kernel, target)
         self.kernel = kernel
         self.target = target
+        self._variants: dict[Heat | None, Blocks] = {heat: self}
+        self._forms = ScalarForms()
+        self._repeating: dict[npu_isa.GmLoad, tuple[scf.ForOp, ...]] = {}
+        self._set(heat)
+
+    def at(self, heat: Heat | None) -> Blocks:
+        """The same kernel with its arguments elsewhere."""
+        found = self._variants.get(heat)
+        if found is None:
+            found = copy(self)
+            if heat is None or all(ready in (0, None) for ready in heat.ready):
+                self._variants[heat] = found
+            found._set(heat)
+        return found
+
+    def _set(self, heat: Heat | None) -> None:
+        self.heat = heat
         self.costs: dict[npu_isa.Instruction, Cost] = {}
-        self.infos = {block: self._info(block) for block in blocks_within(kernel.body.block)}
+        self.loads: dict[npu_isa.Instruction, LoadCost] = {}
+        """Those that don't always take the same; `costs` has what they take when they hit."""
+        self.missing: set[npu_isa.Instruction] = set()
+        """Loads that always miss."""
+        self.infos = {block: self._info(block) for block in blocks_within(self.kernel.body.block)}
         """In the order of the text."""
 
     def _info(self, block: Block) -> BlockInfo:
@@ -56,13 +127,53 @@ class Blocks:
             if isinstance(op, npu_isa.Instruction):
                 info.instructions += 1
                 work = op.work()
-                cost = self.costs[op] = cost_of(work, self.target)
+                cost = self.costs[op] = self._cost(op, work)
                 info.busy[op.PIPE] = info.busy.get(op.PIPE, 0) + cost.occupancy
                 if isinstance(work, npu_isa.CubeWork):
                     info.works.append(work)
+                elif isinstance(work, npu_isa.MoveWork) and isinstance(op, npu_isa.GmLoad | npu_isa.GmStore):
+                    info.transfers.append(self._traffic(op, work))
             elif isinstance(op, npu_isa.SetFlagOp | npu_isa.WaitFlagOp):
                 info.flags += 1
         return info
+
+    def _cost(self, op: npu_isa.Instruction, work: npu_isa.Work) -> Cost:
+        if self.heat is None:
+            return cost_of(work, self.target)
+        hit = l2_cost(work, self.target, True)
+        if not isinstance(op, npu_isa.GmLoad):
+            return hit
+        ready = self._ready(op)
+        if ready == 0:
+            return hit
+        miss = l2_cost(work, self.target, False)
+        loops = self._loops(op) if self.heat.fits else ()
+        if ready is None and not loops:
+            self.missing.add(op)
+            return miss
+        size = work.bytes if isinstance(work, npu_isa.MoveWork) else 0
+        ready = NEVER if ready is None else ready
+        self.loads[op] = LoadCost(hit, miss, loops, ready, argument_of(op), size)
+        return hit
+
+    def _loops(self, op: npu_isa.GmLoad) -> tuple[scf.ForOp, ...]:
+        if op not in self._repeating:
+            self._repeating[op] = loops_that_repeat(op, self._forms)
+        return self._repeating[op]
+
+    def _ready(self, op: npu_isa.GmLoad) -> int | None:
+        assert self.heat is not None
+        number = argument_of(op)
+        return None if number is None else self.heat.ready[number]
+
+    def _traffic(self, op: npu_isa.GmLoad | npu_isa.GmStore, work: npu_isa.MoveWork) -> Traffic:
+        hit = self.heat is not None and op not in self.missing
+        return Traffic(argument_of(op), work.bytes, isinstance(op, npu_isa.GmLoad), hit)
+
+    @cached_property
+    def loaded(self) -> set[int | None]:
+        """The arguments that loads read."""
+        return {argument_of(op) for op in self.kernel.walk() if isinstance(op, npu_isa.GmLoad)}
 
     @property
     def long(self) -> bool:

@@ -16,7 +16,8 @@ from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.simulator.codegen.sink import Entry, Event, Sink
 from npu_mlir.simulator.codegen.source import SourceWriter
 from npu_mlir.simulator.errors import wait_without_set
-from npu_mlir.simulator.program.blocks import Blocks
+from npu_mlir.simulator.program.blocks import NEVER, Blocks, LoadCost
+from npu_mlir.simulator.timing.load_counts import LoadCounts
 from npu_mlir.simulator.timing.pipes import CoreClock
 
 Step = Callable[..., int]
@@ -26,12 +27,13 @@ Step = Callable[..., int]
 class CalledTiming(Sink):
     """A call per entry of the functions that `*_step` give."""
 
-    def __init__(self, clock: CoreClock):
+    def __init__(self, clock: CoreClock, counts: LoadCounts | None = None):
         self.clock = clock
+        self.counts = LoadCounts() if counts is None else counts
         self.pending = 0
 
     def begin(self, code: SourceWriter, blocks: Blocks) -> None:
-        self.code, self.costs = code, blocks.costs
+        self.code, self.costs, self.loads = code, blocks.costs, blocks.loads
         self.issue = blocks.target.latencies["issue"]
 
     def settle(self) -> None:
@@ -50,7 +52,11 @@ class CalledTiming(Sink):
         self.pending = 0
 
     def instruction(self, entry: Entry[npu_isa.Instruction]) -> None:
-        cost = self.costs[entry.op]
+        cost, load = self.costs[entry.op], self.loads.get(entry.op)
+        if load is not None:
+            slots = entry.slots if self.needs_addresses else ()
+            self._call(self.load_step(entry.op, load), entry.first, *slots)
+            return
         numbers = (str(cost.occupancy), str(cost.latency), str(cost.head))
         slots = entry.slots if self.needs_addresses else ()
         self._call(self.instruction_step(entry.op), *numbers, *slots)
@@ -70,6 +76,23 @@ class CalledTiming(Sink):
     def instruction_step(self, op: npu_isa.Instruction) -> Step:
         """`(now, occupancy, latency, head)`; then the first bytes of the slots, if the sink needs addresses."""
         return self.clock.pipes[op.PIPE].run
+
+    def load_step(self, op: npu_isa.Instruction, load: LoadCost) -> Step:
+        """`(now, first)` of a load that may miss if it is the first; then as `instruction_step`."""
+        pipe, add, hit, miss = self.clock.pipes[op.PIPE], self.counts.add, load.hit, load.miss
+
+        def step(now: int, first: bool) -> int:
+            if not first:
+                return pipe.run(now, *hit)
+            if load.ready == NEVER:
+                add(op, 1)
+                return pipe.run(now, *miss)
+            before = pipe.busy
+            now, missed = pipe.load(now, load.ready, hit, miss)
+            add(op, missed, pipe.busy - before - hit.occupancy)
+            return now
+
+        return step
 
     def set_step(self, op: npu_isa.SetFlagOp) -> Step:
         """`(now, event)`"""

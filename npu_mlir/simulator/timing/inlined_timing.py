@@ -27,11 +27,19 @@ extended once, and a flag that is set and waited for stays in a variable.
 
 The loads start when the pipe is free, which is later than their arrival: no comparison.
 
+A load that may hit or miss in L2 has a condition, and what it takes in either case:
+
+    if h2:                        h2: the loop is in its first iteration
+        t4 = t3 + 144; t5 = t4 + 200; k1 += 1
+    else:
+        t4 = t3 + 80; t5 = t4 + 50
+
 Does not handle: observers, which want to see each entry.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from npu_mlir.dialects import npu_isa
@@ -39,9 +47,10 @@ from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.simulator.codegen.sink import Entry, Event, Sink
 from npu_mlir.simulator.codegen.source import SourceWriter
 from npu_mlir.simulator.errors import wait_without_set
-from npu_mlir.simulator.program.blocks import Blocks
+from npu_mlir.simulator.program.blocks import NEVER, Blocks, LoadCost
+from npu_mlir.simulator.timing.load_counts import LoadCounts
 from npu_mlir.simulator.timing.pipe_code import FlagCode, PipeCode, differ
-from npu_mlir.simulator.timing.pipes import EXECUTING, CoreClock
+from npu_mlir.simulator.timing.pipes import EXECUTING, CoreClock, served
 from npu_mlir.simulator.timing.symbolic_times import BoundCheck, Time, strongest
 
 Pair = tuple[Pipe, Pipe]
@@ -55,8 +64,9 @@ class InlinedTiming(Sink):
 
     skips = in_place = True
 
-    def __init__(self, clock: CoreClock, alone: bool = True):
+    def __init__(self, clock: CoreClock, alone: bool = True, counts: LoadCounts | None = None):
         self.clock = clock
+        self.counts = counts
         self.alone = alone
         """No kernel runs before or behind: pipes start empty, and only their ends count."""
 
@@ -69,10 +79,17 @@ class InlinedTiming(Sink):
         self.depth = target.queue_depth
         self.pipes: dict[Pipe, PipeCode] = {}
         self.flags: dict[Pair, FlagCode] = {}
+        self.loads = blocks.loads
+        self.missing: dict[npu_isa.Instruction, str] = {}
+        """The variables that count the misses of loads, and cycles that they wait for a prefetch."""
         for op, cost in blocks.costs.items():
             pipe = self._pipe(op.PIPE)
             pipe.heads |= cost.head > 0
             pipe.latencies.add(cost.latency)
+            if op in self.loads:
+                pipe.latencies.add(self.loads[op].miss.latency)
+                # Two times for one load: the last to begin need not be the last to be complete.
+                pipe.latencies |= {0, 1} if self.loads[op].ready != NEVER else set()
         if not self.alone:
             # All counts for what follows, and barriers wait for pipes that this kernel does not use.
             for name in EXECUTING:
@@ -108,6 +125,9 @@ class InlinedTiming(Sink):
 
     def _start(self) -> None:
         line = self.source.line
+        self.missing = {op: str(number) for number, op in enumerate(self.loads)}
+        if self.loads:
+            line(f"{' = '.join(self.counters())} = 0")
         for name, pipe in self.pipes.items():
             if self.alone:
                 line(f"{' = '.join(f'{letter}{pipe.number}' for letter in pipe.kept)} = 0")
@@ -128,8 +148,15 @@ class InlinedTiming(Sink):
                 for place, text in zip(self._places(flags), pending, strict=True):
                     line(f"{place} = {text}")
 
+    def counters(self) -> list[str]:
+        return [f"{letter}{number}" for number in self.missing.values() for letter in "kw"]
+
     def end(self) -> None:
         line = self.source.line
+        if self.loads and self.counts is not None:
+            add = self.source.bind("p", self.counts.add)
+            for op, number in self.missing.items():
+                line(f"{add}({self.source.bind('o', op)}, k{number}, w{number})")
         for name, pipe in self.pipes.items():
             if not self.alone:
                 letters = ", ".join(f"{letter}{pipe.number}" for letter in "fdgq")
@@ -146,7 +173,8 @@ class InlinedTiming(Sink):
                 line(f"if {place} >= 0: {pending}[{event}] = {place}")
 
     def times(self) -> list[str]:
-        names: list[str] = []
+        # A load takes as long as before once its prefetch is over, and else with as much time left.
+        names = [str(t) for t in dict.fromkeys(load.ready for load in self.loads.values()) if t != NEVER]
         for pipe in self.pipes.values():
             names += [*(f"{letter}{pipe.number}" for letter in pipe.kept), f"*q{pipe.number}"]
         for flags in self.flags.values():
@@ -307,11 +335,50 @@ class InlinedTiming(Sink):
         start = self._enter(pipe)
         if pipe.heads:
             start = self._latest(start, pipe.get("g")).later(cost.head)
+        if entry.op in self.loads and entry.first != "False":
+            self._load(entry, pipe, self._latest(start, pipe.get("f")))
+            return
         free = self._leave(pipe, self._latest(start, pipe.get("f")), cost.occupancy)
         if "d" in pipe.kept:
             # With one latency for all, the last to begin is the last to be complete.
             done = free.later(cost.latency)
             pipe.times["d"] = done if len(pipe.latencies) == 1 else self._latest(done, pipe.get("d"))
+
+    def _load(self, entry: Entry[npu_isa.Instruction], pipe: PipeCode, start: Time) -> None:
+        """A load that may miss."""
+        load, number = self.loads[entry.op], self.missing[entry.op]
+        line, free, done = self.source.line, self.source.name("t"), self.source.name("t")
+        if start.name == "S":
+            self._check()
+        hit = [f"{free} = {start.later(load.hit.occupancy)}", f"{done} = {free} + {load.hit.latency}"]
+        line(f"if {entry.first}:")
+        self.source.indent += 1
+        self._may_miss(load, number, str(start), free, done, hit)
+        self.source.indent -= 1
+        if entry.first != "True":
+            line(f"else: {'; '.join(hit)}")
+        # What is known for certain is what a hit takes.
+        known = self._leave(pipe, start, load.hit.occupancy)
+        pipe.times["f"] = Time(free, 0, known.leads, known.behind)
+        if "d" not in pipe.kept:
+            return
+        latest = known.later(load.hit.latency)
+        pipe.times["d"] = self._latest(Time(done, 0, latest.leads, latest.behind), pipe.get("d"))
+
+    def _may_miss(
+        self, load: LoadCost, number: str, start: str, free: str, done: str, hit: Sequence[str]
+    ) -> None:
+        line, miss = self.source.line, load.miss
+        if load.ready == NEVER:
+            line(f"{free} = {start} + {miss.occupancy}; {done} = {free} + {miss.latency}; k{number} += 1")
+            return
+        serve = self.source.bind("s", served)
+        costs = ", ".join(self.source.bind("c", cost) for cost in (load.hit, miss))
+        line(f"if {start} >= {load.ready}: {'; '.join(hit)}")
+        line("else:")
+        line(f"    {free}, {done}, z = {serve}({start}, {load.ready}, {costs})")
+        line(f"    k{number} += z")
+        line(f"    w{number} += {free} - ({start}) - {load.hit.occupancy}")
 
     def set_flag(self, entry: Entry[npu_isa.SetFlagOp], event: Event) -> None:
         self._limit()

@@ -18,6 +18,7 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 
 from npu_mlir.dialects.npu_isa import Pipe
+from npu_mlir.targets.cost import Cost
 from npu_mlir.targets.target import Target
 
 EXECUTING = (Pipe.V, Pipe.M, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.FIX)
@@ -60,6 +61,24 @@ class PipeClock:
             self.done = end + latency
         return now
 
+    def load(self, now: int, ready: int, hit: Cost, miss: Cost) -> tuple[int, bool]:
+        """Issue a load of what a prefetch brings to L2, where it is when it is `ready` (see `served`). Also returns
+        whether it misses."""
+        starts = self.starts
+        if starts[0] > now:
+            now = starts[0]
+        now += self.issue_cycles
+        start = now if now > self.gate else self.gate
+        if self.free > start:
+            start = self.free
+        starts.append(start)
+        free, done, missed = served(start, ready, hit, miss)
+        self.busy += free - start
+        self.free = free
+        if done > self.done:
+            self.done = done
+        return now, missed
+
     def set_flag(self, now: int) -> tuple[int, int]:
         """Issue a set; also returns when the flag is raised."""
         starts = self.starts
@@ -101,6 +120,22 @@ class PipeClock:
         self.gate += cycles
         self.done += cycles
         self.starts.extend([start + cycles for start in self.starts])
+
+
+def served(start: int, ready: int, hit: Cost, miss: Cost) -> tuple[int, int, bool]:
+    """When a load that starts at `start` leaves its pipe and when it is complete, if a prefetch has its data in L2 when
+    it is `ready`; and whether it misses.
+
+    Both times are the earlier of those of a miss and of a hit that waits: minima of what grows with `start` and
+    `ready`, so nothing is ever late because something else was early.
+    """
+    missed = start + miss.occupancy
+    found = max(start, ready) + hit.occupancy
+    return (
+        min(missed, found),
+        min(missed + miss.latency, found + hit.latency),
+        missed + miss.latency < found + hit.latency,
+    )
 
 
 CorePipe = tuple[int, Pipe]

@@ -1,0 +1,100 @@
+"""Which elements of GM an instruction touches, and in which iterations of the loops around it the same ones again.
+
+scf.for %i = 0 to 4 {                                      loops of the load: %i moves it, %j does not
+  scf.for %j = 0 to 8 {
+    npu_isa.load_l1 %A[%i] -> ... over [16, 64]            rows 16 i .. 16 i + 15, again in each iteration of %j
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from xdsl.dialects import scf
+from xdsl.ir import BlockArgument, Operation
+
+from npu_mlir.analysis.boxes import Box, Coordinate, Term
+from npu_mlir.analysis.scalar_forms import Form, ScalarForms, affine_form
+from npu_mlir.dialects import npu_isa, tile
+from npu_mlir.dialects.npu_isa.base import ints
+from npu_mlir.dialects.npu_isa.gm import dim_coefficients
+
+Transfer = npu_isa.GmLoad | npu_isa.GmStore
+"""What touches GM."""
+
+
+def gm_box(op: Transfer, forms: ScalarForms) -> Box:
+    """The elements of GM that an instruction touches, by coordinate."""
+    origins = [forms.of(index) for index in op.indices]
+    origins += [Form()] * (op.map.data.num_dims - len(origins))
+    starts = [affine_form(expr, origins) for expr in op.map.data.results]
+    dims, shape = dim_coefficients(op.map, len(op.indices)), ints(op.shape)
+    return tuple(
+        _coordinate(start, used, shape, extent, forms)
+        for start, used, extent in zip(starts, dims, op.gm_type.get_shape(), strict=True)
+    )
+
+
+def _coordinate(
+    start: Form, used: Mapping[int, int], shape: Sequence[int], extent: int, forms: ScalarForms
+) -> Coordinate | None:
+    terms: list[Term] = []
+    for loop, factor in start.terms:
+        if not isinstance(loop, scf.ForOp):
+            return None
+        terms.append(Term(loop, factor, forms.trips(loop)))
+    # A coordinate depends on one dim of the instruction at most.
+    dim, step = next(iter(used.items()), (None, 1))
+    return Coordinate(start.constant, tuple(terms), 1 if dim is None else shape[dim], step, extent)
+
+
+def argument_of(op: Transfer) -> int | None:
+    """The number of the kernel's argument that an instruction touches; None for memory that is none."""
+    value = op.source if isinstance(op, npu_isa.GmLoad) else op.dest
+    if isinstance(value, BlockArgument) and isinstance(value.block.parent_op(), tile.KernelOp):
+        return value.index
+    return None
+
+
+def covers_all(op: Transfer, forms: ScalarForms) -> bool:
+    """Whether an instruction is known to touch every element of its operand, over all its executions."""
+    for around in _around(op):
+        if not isinstance(around, scf.ForOp) or not forms.trips(around):
+            return False
+    box = gm_box(op, forms)
+    loops = [term.loop for c in box if c is not None for term in c.terms]
+    return len(set(loops)) == len(loops) and all(c is not None and _covers(c) for c in box)
+
+
+def _covers(c: Coordinate) -> bool:
+    """Whether the values of a coordinate are all from 0 to the extent."""
+    if c.count > 1 and c.step != 1:
+        return False
+    length = c.count
+    for term in sorted(c.terms, key=lambda term: abs(term.coefficient)):
+        if not term.trips or not 0 < term.coefficient <= length:
+            return False
+        length += term.coefficient * (term.trips - 1)
+    return c.constant <= 0 and c.constant + length >= c.extent
+
+
+def loops_that_repeat(op: Transfer, forms: ScalarForms) -> tuple[scf.ForOp, ...]:
+    """The loops around an instruction in each of whose iterations it touches, all else being equal, the same elements
+    and is executed as often: what it touches in the second it has touched in the first. From the outermost on."""
+    found: list[scf.ForOp] = []
+    inside: list[scf.ForOp] = []
+    for around in _around(op):
+        if not isinstance(around, scf.ForOp):
+            break
+        bounds = [bound for loop in inside for bound in (loop.lb, loop.ub, loop.step)]
+        if all(forms.step(value, around) == 0 for value in (*op.indices, *bounds)):
+            found.append(around)
+        inside.append(around)
+    return tuple(reversed(found))
+
+
+def _around(op: Operation) -> Iterator[Operation]:
+    """The loops and conditionals of the kernel around an operation, from the innermost on."""
+    around = op.parent_op()
+    while around is not None and not isinstance(around, tile.KernelOp):
+        yield around
+        around = around.parent_op()

@@ -22,8 +22,8 @@ every p. It remains to show W(p):
 - *MTE3 or FIX*. Each result is stored once, from UB or, if nothing stands between, from L0C; the larger of the rates
   bounds both. Accumulators that the vector unit works on pass from L0C to UB at their own size.
 - *V*. An operation takes slope cycles for each group of `vector_bytes` of its widest operand, and no group holds more
-  elements than fit. What the fixpipe or another instruction can do on the side (casts, relu behind a product, the
-  product in a multiply-add) counts nothing.
+  elements than fit. What the fixpipe or another instruction can do on the side (casts, relu and a scale behind a
+  product, the product in a multiply-add) counts nothing.
 
 A handover costs a flag at the waiting pipe, or a barrier and an issue: at least the smaller of the two.
 

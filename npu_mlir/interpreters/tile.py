@@ -187,9 +187,7 @@ def load(interp: Interpreter, op: tile.LoadOp) -> Step:
             out[...] = poisoned((), dtype)
         else:
             out[...] = pad
-        _read(box, args[0], args[1 : 1 + count], out)
-        if steps:
-            out[...] = epilogue(out, steps)
+        _read(box, epilogue(args[0], steps), args[1 : 1 + count], out)
         return () if len(args) > 1 + count else (out,)
 
     return step
@@ -198,9 +196,11 @@ def load(interp: Interpreter, op: tile.LoadOp) -> Step:
 @prepare("tile.store")
 def store(interp: Interpreter, op: tile.StoreOp) -> Step:
     box = Box(op.map.data, len(op.indices), op.value.type.get_shape())  # type: ignore[attr-defined]
+    steps = steps_of(op.epilogue)
 
     def step(args: Results) -> Results:
         value, memory, *indices = args
+        value = epilogue(value, steps)
         origin = box.origin(indices)
         if not box.separable:
             raise UserError("the map of a store takes two elements to one place", loc=op)

@@ -31,6 +31,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "rates": ("gm_l1", "gm_ub", "l0c_gm", "l1_l0a", "l1_l0b", "ub_gm"),
     "latencies": ("dma", "flag", "gm", "issue", "l0_load", "launch", "mmad"),
     "cube_steps": (),
+    "fixpipe_scales": (),
     "vector": ("default",),
     "l2": (),
 }
@@ -38,6 +39,9 @@ GROUPS: Mapping[str, Sequence[str]] = {
 
 L2 = ("hbm", "latency", "line", "prefetch", "rate", "sector", "size")
 """The entries of the table `l2`: all, or none on a machine whose GM is one flat memory."""
+
+SCALES = tuple(f"fixpipe_scales.{a}_{r}" for a in ("i32", "f32") for r in ("f16", "bf16", "f32"))
+"""The types of accumulators, and of what they may become, for which a fixpipe can have a scale."""
 
 NEEDED = (
     "name",
@@ -56,16 +60,15 @@ def check(values: Mapping[str, Any]) -> dict[str, Number]:
     if missing:
         raise UserError(f"the target lacks {', '.join(missing)}")
     for name in values:
-        group = name.partition(".")[0]
-        if name not in NEEDED and (group not in GROUPS or (group == "l2" and name not in l2)):
-            raise UserError(f"unknown entry '{name}'{closest(name, [*NEEDED, *sorted(l2)])}")
+        if name not in NEEDED and name not in l2 and not _may_be_new(name):
+            raise UserError(f"unknown entry '{name}'{closest(name, [*NEEDED, *sorted(l2), *SCALES])}")
     return {name: number(name, value) for name, value in values.items()}
 
 
 def full_name(name: str, known: Iterable[str]) -> str:
     """The dotted name of a number that may be given without its table. A `UserError` unless it is one of `known`, or a
-    new entry of `vector` or `cube_steps`."""
-    known = list(known)
+    new entry of `vector`, `cube_steps` or `fixpipe_scales`."""
+    known = [*dict.fromkeys([*known, *SCALES])]
     if name in known or re.fullmatch(r"(vector|cube_steps)\.\w+", name):
         return name
     found = [k for k in known if k.rpartition(".")[2] == name]
@@ -75,6 +78,12 @@ def full_name(name: str, known: Iterable[str]) -> str:
         short = {k.rpartition(".")[2] for k in known}
         raise UserError(f"a target has no number '{name}'{closest(name, [*known, *sorted(short)])}")
     return found[0]
+
+
+def _may_be_new(name: str) -> bool:
+    """Whether a machine may have an entry of this name beside those that every machine has."""
+    group = name.partition(".")[0]
+    return group in GROUPS and group != "l2" and (group != "fixpipe_scales" or name in SCALES)
 
 
 def number(name: str, value: Any) -> Number:
@@ -89,7 +98,7 @@ def number(name: str, value: Any) -> Number:
 def _read(name: str, group: str, value: Any) -> Number | None:
     if name == "name":
         return value if isinstance(value, str) else None
-    if name == "split_cores":
+    if _is_flag(name):
         return {"true": True, "false": False}.get(value) if isinstance(value, str) else _only(bool, value)
     if group in _LISTS:
         length, least = _LISTS[group]
@@ -111,6 +120,10 @@ def _read(name: str, group: str, value: Any) -> Number | None:
 
 _LISTS = {"vector": (3, 0), "cube_steps": (2, 1)}
 """How many integers an entry of the table has, and the least that they may be."""
+
+
+def _is_flag(name: str) -> bool:
+    return name == "split_cores" or name in SCALES
 
 
 def _only(type_: type[bool], value: Any) -> bool | None:
@@ -143,7 +156,7 @@ def _bytes(value: Any) -> int | None:
 def _kind(name: str, group: str) -> str:
     if name == "name":
         return "a text"
-    if name == "split_cores":
+    if _is_flag(name):
         return "true or false"
     if name in SIZES:
         return "a number of bytes, like 65536, 64KiB or 1MiB, at most 1GiB"

@@ -14,6 +14,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from xdsl.ir import Attribute
+
 from npu_mlir.dialects.tile.cube import Cube
 from npu_mlir.support.diagnostics import UserError, closest
 from npu_mlir.support.files import note_input
@@ -63,6 +65,9 @@ class Target:
     cube_steps: Mapping[str, tuple[int, int]]
     """(k, cycles) of a step of the cube by the element type of its factors (`f16`, `i8`): it multiplies `cube_m` x k by
     k x `cube_n` elements in that many cycles. The cube takes no other types."""
+    fixpipe_scales: Mapping[str, bool]
+    """Whether the fixpipe can multiply accumulators by a number on their way, by their type and that of the result:
+    `i32_f16`. It can't for types that are not listed."""
     vector: Mapping[str, tuple[int, int, int]]
     """(head, slope, tail) in cycles per vector kind, the slope for each repeat; `default` for the rest."""
     sources: Mapping[str, str] = field(compare=False)
@@ -129,6 +134,10 @@ class Target:
         return Cube(
             self.name, self.cube_m, self.cube_n, {name: k for name, (k, _) in self.cube_steps.items()}
         )
+
+    def scales(self, accumulator: Attribute, result: Attribute) -> bool:
+        """Whether the fixpipe can multiply accumulators of a type by a number, and round them to the result's type."""
+        return self.fixpipe_scales.get(f"{accumulator}_{result}", False)
 
     def peak_macs(self, element: str) -> float:
         """Multiply-adds per cycle of one core's cube on elements of a type (`f16`); 0 if it doesn't take them."""

@@ -12,6 +12,7 @@ from npu_mlir.passes.tile.apply_schedule import apply_schedule
 from npu_mlir.passes.tile.kernel import Kernel
 from npu_mlir.passes.tile.kernel_sizes import KernelSizes, kernel_sizes, levels_of
 from npu_mlir.support.diagnostics import UserError
+from npu_mlir.targets.target import built_in
 from schedule_search import formed, kernels, matmul, read, reduction
 
 PRODUCT = read(formed(matmul(8, 6, 12)))
@@ -57,7 +58,7 @@ def test_an_operation_has_sizes_of_its_own():
 def test_a_reduction_takes_its_own_chunks():
     (op,) = kernels(formed(reduction([6, 40], [1], "arith.addf")))
     op.schedule = tile.ScheduleAttr.of({}, {"ub": [6, 40]}, ops={0: {"ub": [0, 8]}})
-    apply_schedule(op)
+    apply_schedule(op, built_in("toy"))
     loads = [load for load in op.walk() if isinstance(load, tile.LoadOp)]
     assert [load.tile_type.get_shape() for load in loads] == [(6, 8)]
 

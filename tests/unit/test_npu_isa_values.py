@@ -29,7 +29,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from npu_mlir.dialects import npu_isa
-from npu_mlir.dialects.tile import Space, SpaceAttr
+from npu_mlir.dialects.tile import EpilogueAttr, Relu, Scale, Space, SpaceAttr
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.registry import find
@@ -153,6 +153,64 @@ def test_fixpipe_casts_accumulators(machine: Machine):
     )
     machine.run(op, 0, dest)
     np.testing.assert_array_equal(dest, values.astype(np.float16))
+
+
+SCALED = [
+    # Odd above 2**24: it is rounded before the multiplication, to even.
+    (i32, f32, 1.5, 2**24 + 1, np.float32(2**24) * np.float32(1.5)),
+    # 3 * 0.1 in f32 is 0.30000001, not the 0.3 that f64 would round to.
+    (i32, f32, 0.1, 3, np.float32(3) * np.float32(0.1)),
+    # Half way between 1 and the next f16 in f64; f32 has rounded the factor up by then.
+    (
+        i32,
+        f16,
+        0.00048828125 * (1 + 2**-23),
+        2049,
+        np.float16(np.float32(2049) * np.float32(2**-11 * (1 + 2**-23))),
+    ),
+    (i32, f16, -1.0, -(2**31), np.float16(np.inf)),
+    (i32, bf16, 0.5, 257, ml_dtypes.bfloat16(128.5)),
+    (f32, f16, 0.25, 1e-3, np.float16(np.float32(1e-3) * np.float32(0.25))),
+]
+
+
+@pytest.mark.parametrize(("accumulator", "result", "factor", "number", "expected"), SCALED)
+def test_fixpipe_scales(
+    machine: Machine, accumulator: Attribute, result: Attribute, factor: float, number: float, expected: Any
+):
+    """In f32: accumulators are rounded to it, the product is, and the cast rounds once more."""
+    values = np.array([number, 0], numpy_dtype(accumulator))
+    machine.put(Space.L0C, 0, values)
+    epilogue = EpilogueAttr.of([Scale(float(np.float32(factor)))])
+    op = npu_isa.FixpipeUbOp(addr(Space.L0C), UB, (2,), (1,), (1,), accumulator, result, epilogue)
+    machine.run(op, 0, 0)
+    found = machine.get(Space.UB, 0, (2,), numpy_dtype(result))
+    np.testing.assert_array_equal(found.astype(np.float64), [np.float64(expected), 0])
+    dest = np.ones(2, numpy_dtype(result))
+    map_ = affine(lambda a: (a,))
+    op = npu_isa.FixpipeGmOp(
+        addr(Space.L0C), memref((2,), result), [], map_, (2,), (1,), accumulator, epilogue
+    )
+    op.verify_()
+    machine.run(op, 0, dest)
+    np.testing.assert_array_equal(dest.astype(np.float64), [np.float64(expected), 0])
+
+
+@pytest.mark.parametrize("factor", [0.5, -0.5])
+def test_fixpipe_takes_relu_behind_the_scale(machine: Machine, factor: float):
+    values = np.array([-4, 0, 6], np.int32)
+    machine.put(Space.L0C, 0, values)
+    epilogue = EpilogueAttr.of([Scale(factor), Relu()])
+    machine.run(npu_isa.FixpipeUbOp(addr(Space.L0C), UB, (3,), (1,), (1,), i32, f16, epilogue), 0, 0)
+    found = machine.get(Space.UB, 0, (3,), np.float16)
+    np.testing.assert_array_equal(found, np.maximum(values * factor, 0).astype(np.float16))
+    dest = np.full(2, 9, np.float16)
+    map_ = affine(lambda a: (a,))
+    # The third element lies outside.
+    machine.run(
+        npu_isa.FixpipeGmOp(addr(Space.L0C), memref((2,), f16), [], map_, (3,), (1,), i32, epilogue), 0, dest
+    )
+    np.testing.assert_array_equal(dest, found[:2])
 
 
 def test_fixpipe_to_ub_moves_a_strided_block(machine: Machine):

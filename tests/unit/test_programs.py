@@ -387,7 +387,7 @@ def test_loads_are_padded_where_tiles_overhang(rows: int, padded: int):
     FormKernels().apply(make_context(), module)
     (op,) = (op for op in module.ops if isinstance(op, tile.KernelOp))
     op.properties["schedule"] = tile.ScheduleAttr.of({"ub": 2}, {"ub": [rows, 6]}, order=[0])
-    apply_schedule(op)
+    apply_schedule(op, target_of(module))
     assert sum(load.pad is not None for load in op.walk() if isinstance(load, tile.LoadOp)) == padded
 
 
@@ -399,7 +399,7 @@ def test_factors_of_two_types_are_for_the_vector_unit():
     FormKernels().apply(make_context(), module)
     (op,) = (op for op in module.ops if isinstance(op, tile.KernelOp))
     op.properties["schedule"] = fine_schedule(op, bypass_ub=False)
-    apply_schedule(op)
+    apply_schedule(op, target_of(module))
     verify(module)
     products = [o for o in op.walk() if isinstance(o, linalg.GenericOp) and is_multiply_add(o)]
     assert products
@@ -426,7 +426,7 @@ def test_matrices_have_the_sizes_of_the_schedule(name: str):
     sizes = kernel_sizes(kernel, op.schedule)
     m, n = (prod(sizes.tile[of[d]] for d in dims) for dims in (roles.m, roles.n))
     k = prod(sizes.chunk[of[d]] for d in roles.k)
-    apply_schedule(op)
+    apply_schedule(op, target_of(module))
     (product,) = (o for o in op.walk() if isinstance(o, linalg.GenericOp) and is_multiply_add(o))
     assert [prod(v.type.get_shape()) for v in product.inputs] == [m * k, k * n]  # type: ignore[attr-defined]
 

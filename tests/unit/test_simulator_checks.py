@@ -339,6 +339,34 @@ builtin.module attributes {"npu.target" = "ascend-910b"} {
         simulate(parse(text))
 
 
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "npu_isa.fixpipe_ub %c<1> -> %u<1> over [4] epilogue <scale 2.0> : f32 -> f16",
+        "npu_isa.fixpipe_gm %c<1> -> %Y[] over [4] map affine_map<(a) -> (a)> epilogue <scale 2.0>"
+        " : memref<4xf16, #tile.space<gm>>",
+    ],
+)
+def test_a_scale_that_the_target_lacks(instruction: str):
+    text = f"""
+builtin.module attributes {{"npu.target" = "ascend-910"}} {{
+  func.func @main() -> tensor<4xf16> {{
+    %y = tile.launch @k() : () -> tensor<4xf16>
+    func.return %y : tensor<4xf16>
+  }}
+  tile.kernel @k(%Y: memref<4xf16, #tile.space<gm>>) {{
+    %c = npu_isa.buffer 1 x 32 at 0 : !npu_isa.addr<l0c>
+    %u = npu_isa.buffer 1 x 32 at 0 : !npu_isa.addr<ub>
+    {instruction}
+    tile.return
+  }}
+}}
+"""
+    message = "the fixpipe of ascend-910 does not scale f32 to f16: npu_isa.fixpipe"
+    with pytest.raises(SimulationError, match=message):
+        simulate(parse(text))
+
+
 def test_memory_that_does_not_exist_without_checks():
     from npu_mlir.support.diagnostics import UserError
 

@@ -6,7 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from xdsl.dialects.builtin import DictionaryAttr, IntegerType, ModuleOp, StringAttr, f16, f32, f64, i1, i8
+from xdsl.dialects.builtin import (
+    DictionaryAttr,
+    IntegerType,
+    ModuleOp,
+    StringAttr,
+    f16,
+    f32,
+    f64,
+    i1,
+    i8,
+    i32,
+)
 from xdsl.ir import Attribute
 
 from npu_mlir.dialects.context import make_context
@@ -63,6 +74,14 @@ def test_rates_need_not_be_whole():
     assert cost_of(MoveWork("gm_l1", 784), get_target("ascend-910b")) == Cost(16 + 10, 200)
 
 
+def test_scales_of_the_fixpipe():
+    assert ASCEND.scales(i32, f16)
+    assert not ASCEND.scales(f32, f16)
+    assert not Target.load("toy").scales(i32, f16)
+    assert Target.load("toy").replace(i32_f16="true").scales(i32, f16)
+    assert not ASCEND.replace({"fixpipe_scales.i32_f16": "false"}).scales(i32, f16)
+
+
 def test_padded_macs():
     assert padded_macs(CubeWork(17, 17, 17, "f16"), ASCEND) == 32**3
 
@@ -88,6 +107,11 @@ def test_unknown_name():
         (("value = 1048576", "value = 0"), "'l1' can't be 0"),
         (("value = [10, 2, 14]", "value = [10, 2]"), r"'vector.default' can't be \[10, 2\]"),
         (("split_cores = { value = false", "split_cores = { value = 1"), "'split_cores' can't be 1"),
+        (("i32_f16 = { value = true", "i32_f16 = { value = 2"), "'fixpipe_scales.i32_f16' can't be 2"),
+        (
+            ("i32_f16", "i32_f17"),
+            "unknown entry 'fixpipe_scales.i32_f17'; did you mean 'fixpipe_scales.i32_f16'",
+        ),
     ],
 )
 def test_malformed_descriptions(tmp_path: Path, change: tuple[str, str], message: str):

@@ -12,7 +12,10 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IndexType,
     IntegerAttr,
+    IntegerType,
     MemRefType,
+    f32,
+    i32,
 )
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
@@ -41,7 +44,15 @@ from npu_mlir.dialects.npu_isa.base import (
 )
 from npu_mlir.dialects.npu_isa.syntax import Address, Over, Strides
 from npu_mlir.dialects.syntax import Indices, Map
-from npu_mlir.dialects.tile import Cube, Space, check_map, element_bits, space_of
+from npu_mlir.dialects.tile import (
+    Cube,
+    EpilogueAttr,
+    Space,
+    check_epilogue,
+    check_map,
+    element_bits,
+    space_of,
+)
 from npu_mlir.support.diagnostics import located_errors
 
 
@@ -260,17 +271,58 @@ class StoreUbOp(GmStore):
 class FixpipeGmOp(GmStore):
     """L0C -> GM through the fixpipe: 32-bit accumulators, cast to the element type of `dest`.
 
+    Before the cast they take the steps of the `epilogue`. They are i32 if `dest` has integers, else f32, unless `of`
+    says otherwise.
+
     Example:
 
     ```mlir
     npu_isa.fixpipe_gm %c<64, 1> -> %y[%i] over [16, 50] map affine_map<(i, a, b) -> (i + a, b)>
       : memref<60x50xf16, #tile.space<gm>>
+    npu_isa.fixpipe_gm %c<64, 1> -> %y[%i] over [16, 50] map affine_map<(i, a, b) -> (i + a, b)>
+      epilogue <scale 1.0e-3, relu> of i32 : memref<60x50xf16, #tile.space<gm>>
     ```
     """
 
     name = "npu_isa.fixpipe_gm"
     PIPE: ClassVar[Pipe] = Pipe.FIX
     SPACE: ClassVar[Space] = Space.L0C
+    element = opt_prop_def(Attribute)
+    epilogue = opt_prop_def(EpilogueAttr)
+    assembly_format = (
+        "custom<Address>($source, type($source)) custom<Strides>($strides) `->` $dest custom<Indices>($indices) "
+        "custom<Over>($shape) custom<Map>($map) (`epilogue` $epilogue^)? (`of` $element^)? attr-dict `:` type($dest)"
+    )
+
+    def __init__(
+        self,
+        source: SSAValue,
+        dest: SSAValue,
+        indices: Sequence[SSAValue],
+        map_: AffineMapAttr,
+        shape: Sequence[int],
+        strides: Sequence[int],
+        element: Attribute | None = None,
+        epilogue: EpilogueAttr | None = None,
+    ):
+        super().__init__(source, dest, indices, map_, shape, strides)
+        if element is not None and element != self.accumulator:
+            self.properties["element"] = element
+        if epilogue is not None:
+            self.properties["epilogue"] = epilogue
+
+    @property
+    def accumulator(self) -> Attribute:
+        """The type of the accumulators."""
+        if self.element is not None:
+            return self.element
+        return i32 if isinstance(self.gm_type.element_type, IntegerType) else f32
 
     def source_element_bits(self) -> int:
         return 32
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.accumulator not in (f32, i32):
+            raise VerifyException(f"accumulators are f32 or i32, got {self.accumulator}")
+        check_epilogue(self.epilogue, self.accumulator, self.gm_type.element_type)

@@ -41,7 +41,15 @@ from npu_mlir.dialects.npu_isa.base import (
     strided_extent,
 )
 from npu_mlir.dialects.npu_isa.syntax import ADDRESS, Address, Over, Strides
-from npu_mlir.dialects.tile import Cube, EpilogueAttr, Space, element_bits, element_bytes, storage_bytes
+from npu_mlir.dialects.tile import (
+    Cube,
+    EpilogueAttr,
+    Space,
+    check_epilogue,
+    element_bits,
+    element_bytes,
+    storage_bytes,
+)
 from npu_mlir.support.arithmetic import round_up
 from npu_mlir.support.diagnostics import located_errors
 
@@ -57,6 +65,7 @@ class FixpipeUbOp(Instruction):
     ```mlir
     npu_isa.fixpipe_ub %c<64, 1> -> %u<56, 1> over [16, 50] : f32
     npu_isa.fixpipe_ub %c<64, 1> -> %u<64, 1> over [16, 50] epilogue <relu> : f32 -> f16
+    npu_isa.fixpipe_ub %c<64, 1> -> %u<64, 1> over [16, 50] epilogue <scale 1.0e-3> : i32 -> f16
     ```
     """
 
@@ -129,6 +138,7 @@ class FixpipeUbOp(Instruction):
     def verify_(self) -> None:
         check_shape(ints(self.shape), ints(self.source_strides), ints(self.dest_strides))
         check_distinct(ints(self.shape), ints(self.dest_strides))
+        check_epilogue(self.epilogue, self.element, self.dest_element)
 
 
 class L0Load(Instruction):

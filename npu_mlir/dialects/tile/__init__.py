@@ -12,7 +12,15 @@ from xdsl.ir import Dialect
 
 from npu_mlir.dialects.tile.buffers import AllocOp, SlotOp
 from npu_mlir.dialects.tile.cube import Cube, CubeTile, cube_type, layout, may_multiply, tile_bytes
-from npu_mlir.dialects.tile.epilogue import EpilogueAttr, steps_of
+from npu_mlir.dialects.tile.epilogue import (
+    EpilogueAttr,
+    Relu,
+    Scale,
+    Step,
+    check_epilogue,
+    scale_factor,
+    steps_of,
+)
 from npu_mlir.dialects.tile.host import HostOp, YieldOp
 from npu_mlir.dialects.tile.kernels import KernelOp, LaunchOp, ReturnOp
 from npu_mlir.dialects.tile.prefetch import PrefetchOp
@@ -53,16 +61,20 @@ __all__ = [
     "LaunchOp",
     "LoadOp",
     "PrefetchOp",
+    "Relu",
     "ReturnOp",
+    "Scale",
     "ScheduleAttr",
     "SlotOp",
     "Space",
     "SpaceAttr",
+    "Step",
     "StoreOp",
     "Tile",
     "TileType",
     "YieldOp",
     "buffer_type",
+    "check_epilogue",
     "check_map",
     "cube_type",
     "element_bits",
@@ -70,6 +82,7 @@ __all__ = [
     "layout",
     "may_multiply",
     "place",
+    "scale_factor",
     "space_of",
     "steps_of",
     "storage_bytes",

@@ -33,7 +33,7 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from npu_mlir.dialects.syntax import Indices, Map
-from npu_mlir.dialects.tile.epilogue import EpilogueAttr
+from npu_mlir.dialects.tile.epilogue import EpilogueAttr, check_epilogue
 from npu_mlir.dialects.tile.spaces import Space, TileType, space_of
 
 LOADS: frozenset[tuple[Space, Space]] = frozenset(
@@ -70,7 +70,7 @@ def check_map(map_: AffineMap, indices: int, tile_rank: int, memory_rank: int, w
 class LoadOp(IRDLOperation):
     """Bring a tile to another space: element `d` of the tile is `source[map(indices, d)]`, or `pad` outside the source.
 
-    A load from L0C may cast to the element type of the tile, after the steps of an `epilogue`.
+    A load from L0C may cast to the element type of the tile, after the steps of an `epilogue`; they don't change `pad`.
 
     On tensors it has a result, on memrefs a destination. Between GM and a tile of unplaced type (no encoding) it stands
     for the whole operand before tiling.
@@ -80,8 +80,8 @@ class LoadOp(IRDLOperation):
     ```mlir
     %t = tile.load %a[%i] map affine_map<(i0, d0, d1) -> (i0 + d0, d1)> pad 0.0 : f32
       : memref<60x64xf32, #tile.space<gm>> -> tensor<16x64xf32, #tile.space<ub>>
-    %u = tile.load %c[] map affine_map<(d0, d1) -> (d0, d1)> epilogue <relu>
-      : tensor<16x64xf32, #tile.space<l0c>> -> tensor<16x64xf16, #tile.space<ub>>
+    %u = tile.load %c[] map affine_map<(d0, d1) -> (d0, d1)> epilogue <scale 1.0e-3, relu>
+      : tensor<16x64xi32, #tile.space<l0c>> -> tensor<16x64xf16, #tile.space<ub>>
     ```
     """
 
@@ -136,7 +136,9 @@ class LoadOp(IRDLOperation):
         from_l0c = space_of(source) is Space.L0C
         if self.epilogue is not None and not from_l0c:
             raise VerifyException("only a load from L0C has an epilogue")
-        if source.get_element_type() != tile.get_element_type() and not from_l0c:
+        if from_l0c:
+            check_epilogue(self.epilogue, source.get_element_type(), tile.get_element_type())
+        elif source.get_element_type() != tile.get_element_type():
             raise VerifyException(f"tile.load keeps the element type, got {source} and {tile}")
         check_map(self.map.data, len(self.indices), len(tile.get_shape()), len(source.get_shape()), self.name)
         if (
@@ -151,11 +153,15 @@ class LoadOp(IRDLOperation):
 class StoreOp(IRDLOperation):
     """Write a tile to GM: `dest[map(indices, d)] = tile[d]` for every `d` whose target lies inside `dest`.
 
+    A store from L0C casts to the element type of `dest`, after the steps of an `epilogue`.
+
     Example:
 
     ```mlir
     tile.store %t, %b[%i] map affine_map<(i0, d0, d1) -> (i0 + d0, d1)>
       : tensor<16x64xf32, #tile.space<ub>>, memref<60x64xf32, #tile.space<gm>>
+    tile.store %c, %b[%i] map affine_map<(i0, d0, d1) -> (i0 + d0, d1)> epilogue <relu>
+      : tensor<16x64xf32, #tile.space<l0c>>, memref<60x64xf16, #tile.space<gm>>
     ```
     """
 
@@ -164,23 +170,36 @@ class StoreOp(IRDLOperation):
     dest = operand_def(MemRefType)
     indices = var_operand_def(IndexType)
     map = prop_def(AffineMapAttr)
+    epilogue = opt_prop_def(EpilogueAttr)
     custom_directives = (Indices, Map)
     assembly_format = (
-        "$value `,` $dest custom<Indices>($indices) custom<Map>($map) attr-dict `:` "
+        "$value `,` $dest custom<Indices>($indices) custom<Map>($map) (`epilogue` $epilogue^)? attr-dict `:` "
         "type($value) `,` type($dest)"
     )
 
     def __init__(
-        self, value: SSAValue, dest: SSAValue, indices: Sequence[SSAValue], map_: AffineMap | AffineMapAttr
+        self,
+        value: SSAValue,
+        dest: SSAValue,
+        indices: Sequence[SSAValue],
+        map_: AffineMap | AffineMapAttr,
+        epilogue: EpilogueAttr | None = None,
     ):
         super().__init__(
             operands=[value, dest, indices],
-            properties={"map": map_ if isinstance(map_, AffineMapAttr) else AffineMapAttr(map_)},
+            properties={
+                "map": map_ if isinstance(map_, AffineMapAttr) else AffineMapAttr(map_),
+                "epilogue": epilogue,
+            },
         )
 
     def verify_(self) -> None:
         tile, dest = cast("TileType", self.value.type), cast("TileType", self.dest.type)
-        if tile.get_element_type() != dest.get_element_type() and space_of(tile) is not Space.L0C:
+        if space_of(tile) is Space.L0C:
+            check_epilogue(self.epilogue, tile.get_element_type(), dest.get_element_type())
+        elif self.epilogue is not None:
+            raise VerifyException("only a store from L0C has an epilogue")
+        elif tile.get_element_type() != dest.get_element_type():
             raise VerifyException(f"tile.store keeps the element type, got {tile} and {dest}")
         check_map(self.map.data, len(self.indices), len(tile.get_shape()), len(dest.get_shape()), self.name)
         if space_of(dest) is not Space.GM:

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute
 
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa.base import ints
-from npu_mlir.dialects.tile import Space, steps_of
+from npu_mlir.dialects.tile import Space, Step, steps_of
 from npu_mlir.interpreters import sums
 from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.framework import Interpreter
@@ -105,17 +105,19 @@ def gm_load(interp: Interpreter, op: npu_isa.GmLoad, args: Results) -> Results:
 def gm_store(interp: Interpreter, op: npu_isa.GmStore, args: Results) -> Results:
     source, dest, *indices = args
     where, inside = coordinates(op, dest, indices)
-    dtype = accumulator_type(dest.dtype) if op.SPACE is Space.L0C else dest.dtype
+    dtype, steps = stored(op)
     view = core_of(interp).view(op.SPACE, source, ints(op.shape), ints(op.strides), dtype)
-    values = view[inside].astype(dest.dtype)
+    values = epilogue(view[inside], steps).astype(dest.dtype)
     # What has rank 0 has one element.
     dest[tuple(c[inside] for c in where)] = values if where else values.item()
     return ()
 
 
-def accumulator_type(result: np.dtype[Any]) -> np.dtype[Any]:
-    """The type of the accumulators that fixpipe casts to `result`: f32, or i32 for integers."""
-    return np.dtype(np.int32 if result.kind in "iu" else np.float32)
+def stored(op: npu_isa.GmStore) -> tuple[np.dtype[Any], tuple[Step, ...]]:
+    """The type of the elements on chip that an instruction stores, and the steps that it takes before the cast."""
+    if isinstance(op, npu_isa.FixpipeGmOp):
+        return numpy_dtype(op.accumulator), steps_of(op.epilogue)
+    return numpy_dtype(op.gm_type), ()
 
 
 @impl("npu_isa.fixpipe_ub")

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from npu_mlir.dialects.tile import Relu, Scale, Step
+
 Function = Callable[..., Any]
 
 F32 = np.dtype(np.float32)
@@ -64,14 +66,14 @@ COMPARE: dict[str, np.ufunc] = {
 REDUCE: dict[str, np.ufunc] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
-EPILOGUE: dict[str, Function] = {"relu": UNARY["relu"]}
-"""The steps of the fixpipe."""
-
-
-def epilogue(values: np.ndarray, steps: Sequence[str]) -> np.ndarray:
-    """Accumulators after these steps of the fixpipe."""
+def epilogue(values: np.ndarray, steps: Sequence[Step]) -> np.ndarray:
+    """Accumulators after these steps of the fixpipe, before they are cast to the destination's type."""
     for step in steps:
-        values = EPILOGUE[step](values)
+        match step:
+            case Scale(factor):
+                values = values.astype(F32) * F32.type(factor)
+            case Relu():
+                values = UNARY["relu"](values)
     return values
 
 

@@ -31,6 +31,9 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     NoneAttr,
     TensorType,
+    bf16,
+    f16,
+    f32,
     i64,
 )
 from xdsl.dialects.linalg import ops as linalg
@@ -41,6 +44,7 @@ from npu_mlir.analysis.affine_maps import Linear, linear_map
 from npu_mlir.analysis.bound import KernelWork, ProductWork, VectorOps, best_blocking, bound
 from npu_mlir.analysis.dims import LoopNestOp
 from npu_mlir.analysis.structured.bodies import CASTS, body_ops, is_multiply_add, is_relu
+from npu_mlir.analysis.structured.fixpipe import scale_of
 from npu_mlir.analysis.structured.nest import factor_type, init_of, is_shape_only
 from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.analysis.structured.vector_form import BINARY, REDUCTIONS, UNARY
@@ -104,7 +108,8 @@ def kernel_work(kernel: Kernel, target: Target) -> KernelWork:
         tuple(storage_bytes(prod(_shape(store.value)), _bits(store.value)) for store in kernel.stores),
         products,
         tuple(vector),
-        bool(products) and any(_may_leave_l0c(store.value) for store in kernel.stores),
+        bool(products)
+        and any(_may_leave_l0c(store.value, _accumulators(kernel), target) for store in kernel.stores),
     )
 
 
@@ -177,13 +182,16 @@ def _compose(expr: Linear, map_: tuple[Linear, ...], dims: int) -> Linear:
     return Linear(coefficients, expr.constant + sum(c * inner.constant for c, inner in terms))
 
 
-def _may_leave_l0c(value: SSAValue) -> bool:
-    """Whether a result is a product, but for casts and relu."""
+def _may_leave_l0c(value: SSAValue, accumulators: set[Attribute], target: Target) -> bool:
+    """Whether a result is a product, but for casts, relu and scales that the target may have."""
     op = value.owner
     while isinstance(op, linalg.GenericOp):
         if is_multiply_add(op):
             return True
-        if any(not isinstance(o, CASTS) and not is_relu(o) for o in body_ops(op)):
+        if any(
+            not isinstance(o, CASTS) and not is_relu(o) and not _may_scale(o, accumulators, target)
+            for o in body_ops(op)
+        ):
             return False
         op = op.inputs[0].owner if len(op.inputs) == 1 else None
     return False
@@ -198,19 +206,31 @@ def _vector(
     """The operations of a body that the vector unit can't avoid."""
     if compute.contraction:
         return []
-    behind_product = any(c.contraction for c in kernel.computes.values())
+    accumulators = _accumulators(kernel)
     supports = _Supports(generic, compute)
     counts = [(op, supports.count(op)) for op in body_ops(generic)]
     return [
         VectorOps(count, _width(op), _slope(op, any(compute.reduction), target))
         for op, count in counts
-        if count and not _is_free(op, behind_product)
+        if count and not _is_free(op, accumulators, target)
     ]
 
 
-def _is_free(op: Operation, behind_product: bool) -> bool:
-    """Whether another instruction or the fixpipe may do it on the side."""
-    if isinstance(op, CASTS) or (behind_product and is_relu(op)):
+def _accumulators(kernel: Kernel) -> set[Attribute]:
+    """The types in which the products of a kernel are summed."""
+    products = [cast("linalg.GenericOp", g) for g, c in kernel.computes.items() if c.contraction]
+    return {cast("Tensor", generic.results[0].type).element_type for generic in products}
+
+
+def _may_scale(op: Operation, accumulators: set[Attribute], target: Target) -> bool:
+    """Whether the fixpipe may do a multiplication, whatever the result becomes."""
+    possible = any(target.scales(a, r) for a in accumulators for r in (f16, bf16, f32))
+    return possible and scale_of(op) is not None
+
+
+def _is_free(op: Operation, accumulators: set[Attribute], target: Target) -> bool:
+    """Whether another instruction or the fixpipe may do it on the side; `accumulators` as the products have them."""
+    if isinstance(op, CASTS) or (accumulators and is_relu(op)) or _may_scale(op, accumulators, target):
         return True
     if not isinstance(op, arith.MulfOp | arith.MuliOp):
         return False

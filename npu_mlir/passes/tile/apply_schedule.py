@@ -48,6 +48,8 @@ from npu_mlir.passes.tile.kernel import read_kernel
 from npu_mlir.passes.tile.kernel_sizes import kernel_sizes
 from npu_mlir.passes.tile.tiled_bodies import replace_body
 from npu_mlir.passes.tile.tiler.tiler import Tiler
+from npu_mlir.targets.module_target import target_of
+from npu_mlir.targets.target import Target
 
 
 class ApplySchedule(ModulePass):
@@ -56,18 +58,19 @@ class ApplySchedule(ModulePass):
     name = "tile-apply-schedule"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = target_of(op)
         for kernel in op.ops:
             if isinstance(kernel, tile.KernelOp) and kernel.schedule is not None:
-                apply_schedule(kernel)
+                apply_schedule(kernel, target)
 
 
-def apply_schedule(op: tile.KernelOp) -> None:
+def apply_schedule(op: tile.KernelOp, target: Target) -> None:
     """Replace the body of a kernel by its tiled form."""
-    replace_body(op, lambda: _tiled(op))
+    replace_body(op, lambda: _tiled(op, target))
 
 
-def _tiled(op: tile.KernelOp) -> Block:
+def _tiled(op: tile.KernelOp, target: Target) -> Block:
     """The tiled body of a kernel. Raises UserError if the schedule is not for this kernel."""
     kernel, schedule = read_kernel(op), op.schedule
     assert schedule is not None
-    return Tiler(kernel, kernel_sizes(kernel, schedule), schedule.order, schedule.bypass_ub).run()
+    return Tiler(kernel, kernel_sizes(kernel, schedule), schedule.order, schedule.bypass_ub, target).run()

@@ -16,7 +16,7 @@ from xdsl.dialects.linalg import ops as linalg
 
 from npu_mlir.analysis.affine_maps import Linear
 from npu_mlir.analysis.dims import DimClasses, DimKind, LoopNestOp, unite_dims
-from npu_mlir.analysis.structured.bodies import FIXPIPE_CASTS, only_op
+from npu_mlir.analysis.structured.fixpipe import drained_by
 from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.analysis.tiling import ACCUMULATOR
 from npu_mlir.dialects import tile
@@ -111,16 +111,25 @@ def _depends_on_contraction(candidate: GroupCandidate) -> str | None:
 def _one_core(candidate: GroupCandidate) -> str | None:
     """Where cube and vector unit are cores of their own, only the fixpipe stands behind a contraction."""
     for contraction in candidate.contractions if candidate.target.split_cores else ():
-        if not all(_is_cast(op, contraction) for op in candidate.group if op is not contraction):
-            return f"the cores of '{candidate.target.name}' are separate: behind a contraction, a kernel can only cast"
+        if not all(
+            _fixpipe_does(op, contraction, candidate.target)
+            for op in candidate.group
+            if op is not contraction
+        ):
+            return (
+                f"the cores of '{candidate.target.name}' are separate: behind a contraction, a kernel can only do what "
+                "the fixpipe does"
+            )
     return None
 
 
-def _is_cast(op: LoopNestOp, contraction: LoopNestOp) -> bool:
-    """Whether the fixpipe does the operation on the way out: a cast of the result, in place."""
-    inner = only_op(cast("linalg.GenericOp", op.key))
-    plain = [expr.dim() for expr in op.maps[0]] == list(op.result)
-    return op.operands == (contraction.key,) and plain and isinstance(inner, FIXPIPE_CASTS)
+def _fixpipe_does(op: LoopNestOp, contraction: LoopNestOp, target: Target) -> bool:
+    """Whether the fixpipe does the operation on the way out: on the elements of the result, in place."""
+    plain = op.operands == (contraction.key,) and [expr.dim() for expr in op.maps[0]] == list(op.result)
+    if not plain:
+        return False
+    state = drained_by(cast("linalg.GenericOp", contraction.key), [cast("linalg.GenericOp", op.key)])
+    return state is not None and state.is_possible(target)
 
 
 def _parallel_class(candidate: GroupCandidate) -> str | None:

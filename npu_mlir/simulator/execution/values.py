@@ -17,12 +17,12 @@ from xdsl.ir import Attribute
 
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa.base import ints
-from npu_mlir.dialects.tile import Space, steps_of
+from npu_mlir.dialects.tile import Relu, Space, Step, steps_of
 from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.framework import Interpreter
-from npu_mlir.interpreters.npu_isa import accumulator_type, use_core
+from npu_mlir.interpreters.npu_isa import stored, use_core
 from npu_mlir.interpreters.npu_isa.core import Core
-from npu_mlir.interpreters.npu_isa.functions import compute_type
+from npu_mlir.interpreters.npu_isa.functions import compute_type, epilogue
 from npu_mlir.simulator.codegen.sink import Entry, Sink
 from npu_mlir.simulator.codegen.source import SourceWriter
 from npu_mlir.simulator.execution.vector_values import VECTOR_INSTRUCTIONS, vector
@@ -148,7 +148,7 @@ def _gm_load(core: Core, l0: L0, op: npu_isa.GmLoad) -> Run:
 def _gm_store(core: Core, l0: L0, op: npu_isa.GmStore) -> Run:
     box = box_of(op)
     strides, space = ints(op.strides), op.SPACE
-    dtype = accumulator_type(box.dtype) if space is Space.L0C else box.dtype
+    dtype, steps = stored(op)
     zeros = (0,) * len(box.shape)
     views: dict[int, np.ndarray] = {}
 
@@ -157,6 +157,8 @@ def _gm_store(core: Core, l0: L0, op: npu_isa.GmStore) -> Run:
         if tile is None:
             tile = views[source] = core.view(space, source, box.shape, strides, dtype)
         origin = box.origin(*indices)
+        if steps:
+            tile = epilogue(tile, steps)
         if box.inside(origin):
             np.copyto(box.view(dest, origin, zeros, box.shape), tile, casting="unsafe")
             return
@@ -179,11 +181,20 @@ def _fixpipe_ub(core: Core, l0: L0, op: npu_isa.FixpipeUbOp) -> Run:
     def prepare(source: int, dest: int) -> Thunk:
         block = core.view(Space.L0C, source, shape, source_strides, dtype)
         out = core.view(Space.UB, dest, shape, dest_strides, result)
-        if "relu" in steps:
-            return partial(np.maximum, block, dtype.type(0), out=out, casting="unsafe")
-        return partial(np.copyto, out, block, casting="unsafe")
+        return _drain(block, out, steps)
 
     return cached(prepare)
+
+
+def _drain(block: np.ndarray, out: np.ndarray, steps: tuple[Step, ...]) -> Thunk:
+    """Copy accumulators after these steps of the fixpipe, with a cast; as `epilogue`, with one call where one does."""
+    match steps:
+        case ():
+            return partial(np.copyto, out, block, casting="unsafe")
+        case (Relu(),):
+            return partial(np.maximum, block, block.dtype.type(0), out=out, casting="unsafe")
+        case _:
+            return lambda: np.copyto(out, epilogue(block, steps), casting="unsafe")
 
 
 @decoded(npu_isa.LoadL0AOp, npu_isa.LoadL0BOp)

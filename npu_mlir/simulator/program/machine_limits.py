@@ -1,15 +1,15 @@
-"""What a kernel needs of a machine: its memories and paths."""
+"""What a kernel needs of a machine: its memories, paths and steps of the fixpipe."""
 
 from __future__ import annotations
 
 from npu_mlir.dialects import tile
-from npu_mlir.dialects.npu_isa import BufferOp, Instruction, MoveWork
+from npu_mlir.dialects.npu_isa import BufferOp, FixpipeGmOp, FixpipeUbOp, Instruction, MoveWork
 from npu_mlir.simulator.errors import SimulationError, describe
 from npu_mlir.targets.target import Target
 
 
 def check_machine(kernel: tile.KernelOp, target: Target) -> None:
-    """Raise unless the target has every path that the kernel uses, and memory where its buffers are."""
+    """Raise unless the target has every path and scale that the kernel uses, and memory where its buffers are."""
     for op in kernel.walk():
         if isinstance(op, BufferOp):
             space = op.result.type.space.data
@@ -21,6 +21,7 @@ def check_machine(kernel: tile.KernelOp, target: Target) -> None:
                 )
         elif isinstance(op, Instruction):
             _check_path(op, target)
+            _check_scale(op, target)
 
 
 def _check_path(op: Instruction, target: Target) -> None:
@@ -28,3 +29,16 @@ def _check_path(op: Instruction, target: Target) -> None:
     if isinstance(work, MoveWork) and work.path not in target.rates:
         source, dest = work.path.split("_")
         raise SimulationError(f"{target.name} has no path from {source} to {dest}: {describe(op)}", loc=op)
+
+
+def _check_scale(op: Instruction, target: Target) -> None:
+    if not isinstance(op, FixpipeGmOp | FixpipeUbOp) or op.epilogue is None or op.epilogue.scale is None:
+        return
+    if isinstance(op, FixpipeGmOp):
+        accumulator, result = op.accumulator, op.gm_type.element_type
+    else:
+        accumulator, result = op.element, op.dest_element
+    if not target.scales(accumulator, result):
+        raise SimulationError(
+            f"the fixpipe of {target.name} does not scale {accumulator} to {result}: {describe(op)}", loc=op
+        )

@@ -17,9 +17,10 @@ an instruction has (their packing cannot be cut).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import AffineMapAttr
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 
 from npu_mlir.analysis.strides import (
@@ -71,8 +72,24 @@ def lower_store(ctx: KernelContext, op: tile.StoreOp) -> None:
     """Lower a store."""
     source = ctx.buffer(op.value)
     address, indices, map_, nest = _gm_side(ctx, op.map.data, op.indices, source)
-    instruction = npu_isa.FixpipeGmOp if source.space is Space.L0C else npu_isa.StoreUbOp
-    ctx.emit(instruction(address, op.dest, indices, map_, nest.extents, nest.strides[0]))
+    if source.space is not Space.L0C:
+        ctx.emit(npu_isa.StoreUbOp(address, op.dest, indices, map_, nest.extents, nest.strides[0]))
+        return
+    _check_scale(ctx, op, source.element, cast("tile.TileType", op.dest.type).get_element_type())
+    steps = source.element, op.epilogue
+    ctx.emit(npu_isa.FixpipeGmOp(address, op.dest, indices, map_, nest.extents, nest.strides[0], *steps))
+
+
+def _check_scale(
+    ctx: KernelContext, op: tile.LoadOp | tile.StoreOp, accumulator: Attribute, result: Attribute
+) -> None:
+    """Raise unless the fixpipe has the scale that a transfer from L0C asks for."""
+    if op.epilogue is not None and op.epilogue.scale and not ctx.target.scales(accumulator, result):
+        raise UserError(
+            f"the fixpipe of '{ctx.target.name}' does not scale {accumulator} to {result}",
+            notes=[f"--set fixpipe_scales.{accumulator}_{result}=true is a machine that does"],
+            loc=op,
+        )
 
 
 def _lower_gm_load(ctx: KernelContext, op: tile.LoadOp, dest: PlacedBuffer) -> None:
@@ -171,6 +188,7 @@ def _emit_fixpipe_ub(
             f"{ctx.target.name} has no path from L0C to UB: cube results reach the vector unit through GM",
             loc=op,
         )
+    _check_scale(ctx, op, source.element, dest.element)
     lanes = Lanes(ctx.target.vector_bytes, (dest.element_bytes,) * 2, BLOCK)
     nest = simplify(StridedLoops(dest.shape, (dest.strides, strides)), lanes)
     outside, inside = split(nest, npu_isa.MAX_DIMS)

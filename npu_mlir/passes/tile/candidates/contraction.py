@@ -12,14 +12,14 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, SSAValue
 
 from npu_mlir.analysis.dims import DimKind, LoopNestOp
-from npu_mlir.analysis.structured.bodies import body_ops
+from npu_mlir.analysis.structured.bodies import SIGNED_WIDENING, body_ops
+from npu_mlir.analysis.structured.fixpipe import Drained, passed
 from npu_mlir.analysis.structured.nest import factor_type
 from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.analysis.tiling import ACCUMULATOR, Dim, Product, Tiling, fill_divisors, tilings
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import cube_type, element_bits, element_bytes
 from npu_mlir.passes.tile.candidates.candidate import ScheduleCandidate
-from npu_mlir.passes.tile.fold_fixpipe import fixpipe_does
 from npu_mlir.passes.tile.kernel import Kernel, exact_classes
 from npu_mlir.passes.tile.kernel_sizes import KernelSizes, levels_of
 from npu_mlir.support.arithmetic import round_up
@@ -117,15 +117,16 @@ def _product(kernel: Kernel, compute: LoopNestOp, target: Target) -> Product:
     batch, m, n, k = (tuple(of[d] for d in dims_) for dims_ in (roles.batch, roles.m, roles.n, roles.k))
     loaded, stored = _traffic(kernel, compute)
     factors = (cube_type(element), element_bits(element))
-    vector, passing = _epilogue(kernel, compute)
+    vector, passing = _epilogue(kernel, compute, target)
     return Product(dims, batch, m, n, k, (maps[0], maps[1]), *factors, vector, loaded, stored, passing)
 
 
-def _epilogue(kernel: Kernel, contraction: LoopNestOp) -> tuple[int, int]:
+def _epilogue(kernel: Kernel, contraction: LoopNestOp, target: Target) -> tuple[int, int]:
     """Bytes per element of the result that the vector unit works through, one operation after the other, without what
     the fixpipe does on the way; and those that the fixpipe leaves in UB."""
     free = {kernel.classes.class_of[contraction.key][d] for d in contraction.result}
-    total, passed = 0, [ACCUMULATOR]
+    accumulator = cast("Tensor", cast("linalg.GenericOp", contraction.key).results[0].type).element_type
+    total, arrived = 0, [ACCUMULATOR]
     for op, compute in kernel.computes.items():
         if compute.contraction:
             continue
@@ -133,20 +134,36 @@ def _epilogue(kernel: Kernel, contraction: LoopNestOp) -> tuple[int, int]:
         of = kernel.classes.class_of[op]
         spans = [{of[d] for e in map_ for d in e.dims()} for map_ in compute.maps]
         whole: set[SSAValue] = {a for a, s in zip(generic.body.block.args, spans, strict=False) if s >= free}
-        passing: set[SSAValue] = {
-            a
+        passing: dict[SSAValue, _Passing] = {
+            a: _Passing(Drained.start(accumulator), 0)
             for a, v in zip(generic.body.block.args, generic.inputs, strict=False)
             if v.owner is contraction.key
         }
         for inner in body_ops(generic):
-            if inner.operands[0] in passing and fixpipe_does(inner):
-                passing.add(inner.results[0])
+            bytes_ = max(element_bytes(v.type) for v in (*inner.operands, *inner.results))
+            before = passing.get(cast("SSAValue", passed(inner)))
+            widens = isinstance(inner, SIGNED_WIDENING)
+            after = before.state.then(inner) if before is not None and not widens else None
+            if before is not None and after is not None:
                 whole.add(inner.results[0])
-                passed.append(element_bytes(inner.results[0].type))
+                total += bytes_
+                counted = before.counted + bytes_
+                if after.is_possible(target):
+                    total, counted = total - counted, 0
+                    arrived.append(element_bytes(inner.results[0].type))
+                passing[inner.results[0]] = _Passing(after, counted)
             elif any(v in whole for v in inner.operands) or any(compute.reduction):
                 whole.add(inner.results[0])
-                total += max(element_bytes(v.type) for v in (*inner.operands, *inner.results))
-    return total, min(passed)
+                total += bytes_
+    return total, min(arrived)
+
+
+@dataclass(frozen=True)
+class _Passing:
+    """Accumulators on the way through the fixpipe, and the bytes that were counted since it could last stop."""
+
+    state: Drained
+    counted: int
 
 
 def _traffic(kernel: Kernel, contraction: LoopNestOp) -> tuple[int, int]:

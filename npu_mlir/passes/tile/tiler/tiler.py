@@ -13,7 +13,7 @@ from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, affine_expression
 from npu_mlir.analysis.dims import LoopNestOp
-from npu_mlir.analysis.structured.bodies import FIXPIPE_CASTS, only_op
+from npu_mlir.analysis.structured.fixpipe import drained_by
 from npu_mlir.analysis.structured.nest import init_of
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place
@@ -24,14 +24,18 @@ from npu_mlir.passes.tile.tiler.loops import Position
 from npu_mlir.passes.tile.tiler.operands import Tensor
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.locations import located
+from npu_mlir.targets.target import Target
 
 
 class Tiler(ContractionTiler):
     """Generates the tiled body of one kernel."""
 
-    def __init__(self, kernel: Kernel, sizes: KernelSizes, order: Sequence[int], bypass_ub: bool):
+    def __init__(
+        self, kernel: Kernel, sizes: KernelSizes, order: Sequence[int], bypass_ub: bool, target: Target
+    ):
         super().__init__(kernel, sizes, order)
         self.bypass_ub = bypass_ub
+        self.target = target
 
     def run(self) -> Block:
         """The tiled body."""
@@ -59,7 +63,7 @@ class Tiler(ContractionTiler):
         compute = self.kernel.computes[generic]
         dims = [self.classes.class_of[generic][d] for d in compute.result]
         with self.hoisted(set(dims)):
-            value, order = self._stored(compute)
+            value, order, epilogue = self._stored(compute)
             exprs = [self.start(c) for c in dims]
             indices = list(dict.fromkeys(t for terms in exprs for t in terms))
             coordinates = [
@@ -67,33 +71,39 @@ class Tiler(ContractionTiler):
                 for i, terms in enumerate(exprs)
             ]
             map_ = AffineMap(len(indices) + len(order), 0, tuple(affine_expression(e) for e in coordinates))
-            self.here.emit(tile.StoreOp(value, self.gm(store.dest), indices, map_))
+            self.here.emit(tile.StoreOp(value, self.gm(store.dest), indices, map_, epilogue))
 
-    def _stored(self, compute: LoopNestOp) -> tuple[SSAValue, list[int]]:
-        """The tile to store and, for each of its dims, which dim of the result it is.
+    def _stored(self, compute: LoopNestOp) -> tuple[SSAValue, list[int], tile.EpilogueAttr | None]:
+        """The tile to store; for each of its dims, which dim of the result it is; what the fixpipe does to it.
 
-        With `bypass_ub`, that is the accumulator itself: the fixpipe casts it on its way to GM.
+        With `bypass_ub`, that is the accumulator itself: the fixpipe scales and casts it on its way to GM.
         """
         if not self.bypass_ub:
-            return self.value(compute), list(range(len(compute.result)))
-        contraction = self._contraction_of(compute)
+            return self.value(compute), list(range(len(compute.result))), None
+        contraction, behind = self._contraction_of(compute)
+        state = drained_by(cast("linalg.GenericOp", contraction.key), behind)
+        if state is None or not state.is_possible(self.target):
+            raise self._not_on_the_way()
         roles = self.roles(contraction)
         dims = [self.classes.class_of[compute.key][d] for d in compute.result]
-        return self.accumulator_of(contraction), [dims.index(c) for c in (*roles.m, *roles.n)]
+        order = [dims.index(c) for c in (*roles.m, *roles.n)]
+        return self.accumulator_of(contraction), order, tile.EpilogueAttr.of(state.steps)
 
-    def _contraction_of(self, compute: LoopNestOp) -> LoopNestOp:
-        """The contraction that a result is, possibly cast."""
+    def _contraction_of(self, compute: LoopNestOp) -> tuple[LoopNestOp, list[linalg.GenericOp]]:
+        """The contraction behind a result, and the operations between the two, first to last."""
+        behind: list[linalg.GenericOp] = []
         while not compute.contraction:
             generic = cast("linalg.GenericOp", compute.key)
             producer = self.kernel.computes.get(cast("Operation", generic.operands[0].owner))
-            if (
-                producer is None
-                or len(generic.inputs) != 1
-                or not isinstance(only_op(generic), FIXPIPE_CASTS)
-            ):
-                raise UserError("only a cast can be done on the way from L0C to GM", loc=self.kernel.op)
+            if producer is None:
+                raise self._not_on_the_way()
+            behind.insert(0, generic)
             compute = producer
-        return compute
+        return compute, behind
+
+    def _not_on_the_way(self) -> UserError:
+        what = "only what the fixpipe does (a scale, relu, a cast) can be done on the way from L0C to GM"
+        return UserError(what, loc=self.kernel.op)
 
     def value(self, compute: LoopNestOp) -> SSAValue:
         """The tile of an operation's result in UB."""

@@ -23,6 +23,11 @@ func.func @f(%x: memref<60x50xf16, #tile.space<gm>>, %y: memref<60x50xf16, #tile
   npu_isa.fixpipe_ub %c<64, 1> -> %u<56, 1> over [16, 50] {"npu.node" = "conv1"} : f32
   // CHECK-NEXT: npu_isa.fixpipe_ub %c<64, 1> -> %u<64, 1> over [16, 50] epilogue <relu> : f32 -> f16
   npu_isa.fixpipe_ub %c<64, 1> -> %u<64, 1> over [16, 50] epilogue <relu> : f32 -> f16
+  // CHECK-NEXT: npu_isa.fixpipe_ub %c<64, 1> -> %u<64, 1> over [16, 50] epilogue <scale 1.0000002e-03, relu> : i32 -> f16
+  npu_isa.fixpipe_ub %c<64, 1> -> %u<64, 1> over [16, 50] epilogue <scale 0.00100000012, relu> : i32 -> f16
+  // CHECK-NEXT: npu_isa.fixpipe_gm %c<64, 1> -> %y[%i] over [16, 50] map {{.*}} epilogue <scale -2.0e+00> of i32 : memref<60x50xf16, #tile.space<gm>>
+  npu_isa.fixpipe_gm %c<64, 1> -> %y[%i] over [16, 50] map affine_map<(i, a, b) -> (i + a, b)> epilogue <scale -2> of i32
+    : memref<60x50xf16, #tile.space<gm>>
   // CHECK-NEXT: npu_isa.load_l0a %l<256, 1> -> %a over [12, 64] rows 1 : f16
   npu_isa.load_l0a %l<256, 1> -> %a over [12, 64] rows 1 : f16
   // CHECK-NEXT: npu_isa.load_l0a %l<24, 4, 12, 2, 1> -> %a over [3, 3, 2, 2, 2] rows 2 : f32

@@ -83,3 +83,28 @@ npu_isa.load_l0a %l<4, 1> -> %a over [4, 4] rows 3 : f32
 %c = npu_isa.buffer 1 x 64 at 0 : !npu_isa.addr<l0c>
 %u = npu_isa.buffer 1 x 64 at 0 : !npu_isa.addr<ub>
 npu_isa.fixpipe_ub %c<4, 1> -> %u<1> over [4, 4] : f32
+
+// -----
+
+// CHECK: 'npu_isa.fixpipe_ub' op the fixpipe makes f16 of i32 by a scale only
+%c = npu_isa.buffer 1 x 64 at 0 : !npu_isa.addr<l0c>
+%u = npu_isa.buffer 1 x 64 at 0 : !npu_isa.addr<ub>
+npu_isa.fixpipe_ub %c<1> -> %u<1> over [4] epilogue <relu> : i32 -> f16
+
+// -----
+
+// CHECK: 'npu_isa.fixpipe_gm' op the fixpipe scales i32 or f32 to f16, bf16 or f32, got i32 to i8
+func.func @f(%y: memref<8xi8, #tile.space<gm>>) {
+  %c = npu_isa.buffer 1 x 64 at 0 : !npu_isa.addr<l0c>
+  npu_isa.fixpipe_gm %c<1> -> %y[] over [8] map affine_map<(a) -> (a)> epilogue <scale 0.5> : memref<8xi8, #tile.space<gm>>
+  func.return
+}
+
+// -----
+
+// CHECK: 'npu_isa.fixpipe_gm' op accumulators are f32 or i32, got i8
+func.func @f(%y: memref<8xi8, #tile.space<gm>>) {
+  %c = npu_isa.buffer 1 x 64 at 0 : !npu_isa.addr<l0c>
+  npu_isa.fixpipe_gm %c<1> -> %y[] over [8] map affine_map<(a) -> (a)> of i8 : memref<8xi8, #tile.space<gm>>
+  func.return
+}

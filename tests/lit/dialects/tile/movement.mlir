@@ -30,21 +30,27 @@ tile.kernel @tensors(%x: memref<60x64xf32, #gm>, %y: memref<60x64xf32, #gm>) {
 // CHECK:         %u = tile.alloc {slots = 2 : i64} : memref<16x64xf32, #tile.space<ub>>
 // CHECK-NEXT:    %c = tile.alloc {rows = 1 : i64, address = 1024 : i64} : memref<16x64xf32, #tile.space<l0c>>
 // CHECK-NEXT:    %h = tile.alloc : memref<16x64xf16, #tile.space<ub>>
+// CHECK-NEXT:    %k = tile.alloc {rows = 1 : i64} : memref<16x64xi32, #tile.space<l0c>>
 // CHECK-NEXT:    %s = tile.slot %u[%i] : memref<16x64xf32, #tile.space<ub>>
 // CHECK-NEXT:    tile.load %x[%i] into %s map affine_map<(d0, d1, d2) -> ((d0 + d1), d2)> pad 1.000000e+00 : f32 : memref<60x64xf32, #tile.space<gm>>, memref<16x64xf32, #tile.space<ub>>
 // CHECK-NEXT:    tile.load %c[] into %h map affine_map<(d0, d1) -> (d0, d1)> epilogue <relu> : memref<16x64xf32, #tile.space<l0c>>, memref<16x64xf16, #tile.space<ub>>
+// CHECK-NEXT:    tile.load %k[] into %h map {{.*}} epilogue <scale 1.0e-03, relu> : memref<16x64xi32, #tile.space<l0c>>, memref<16x64xf16, #tile.space<ub>>
 // CHECK-NEXT:    tile.store %s, %y[%i]
 // CHECK-NEXT:    tile.store %c, %y[%i]
+// CHECK-NEXT:    tile.store %k, %y[%i] map {{.*}} epilogue <scale 1.6777218e+07> : memref<16x64xi32, #tile.space<l0c>>, memref<60x64xf32, #tile.space<gm>>
 tile.kernel @memrefs(%x: memref<60x64xf32, #gm>, %y: memref<60x64xf32, #gm>) {
   %i = arith.constant 16 : index
   %u = tile.alloc {slots = 2} : memref<16x64xf32, #ub>
   %c = tile.alloc {rows = 1, address = 1024} : memref<16x64xf32, #l0c>
   %h = tile.alloc : memref<16x64xf16, #ub>
+  %k = tile.alloc {rows = 1} : memref<16x64xi32, #l0c>
   %s = tile.slot %u[%i] : memref<16x64xf32, #ub>
   tile.load %x[%i] into %s map affine_map<(i, d0, d1) -> (i + d0, d1)> pad 1.0 : f32
     : memref<60x64xf32, #gm>, memref<16x64xf32, #ub>
   tile.load %c[] into %h map affine_map<(d0, d1) -> (d0, d1)> epilogue <relu> : memref<16x64xf32, #l0c>, memref<16x64xf16, #ub>
+  tile.load %k[] into %h map affine_map<(d0, d1) -> (d0, d1)> epilogue <scale 1.0e-3, relu> : memref<16x64xi32, #l0c>, memref<16x64xf16, #ub>
   tile.store %s, %y[%i] map affine_map<(i, d0, d1) -> (i + d0, d1)> : memref<16x64xf32, #ub>, memref<60x64xf32, #gm>
   tile.store %c, %y[%i] map affine_map<(i, d0, d1) -> (i + d0, d1)> : memref<16x64xf32, #l0c>, memref<60x64xf32, #gm>
+  tile.store %k, %y[%i] map affine_map<(i, d0, d1) -> (i + d0, d1)> epilogue <scale 16777218> : memref<16x64xi32, #l0c>, memref<60x64xf32, #gm>
   tile.return
 }

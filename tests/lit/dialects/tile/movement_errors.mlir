@@ -103,7 +103,7 @@ tile.kernel @slot(%x: memref<8xf32, #tile.space<gm>>) {
 
 // -----
 
-// CHECK: error: the fixpipe has no step 'gelu', expected relu
+// CHECK: error: the fixpipe has no step 'gelu', expected scale, relu
 tile.kernel @step(%c: memref<8xf32, #tile.space<l0c>>) {
   %t = tile.load %c[] map affine_map<(d0) -> (d0)> epilogue <gelu> : memref<8xf32, #tile.space<l0c>> -> tensor<8xf32, #tile.space<ub>>
   tile.return
@@ -111,8 +111,68 @@ tile.kernel @step(%c: memref<8xf32, #tile.space<l0c>>) {
 
 // -----
 
-// CHECK: error: an epilogue has each step at most once, and at least one, in the order relu
+// CHECK: error: an epilogue has each step at most once, and at least one, in the order scale, relu
 tile.kernel @steps(%c: memref<8xf32, #tile.space<l0c>>) {
   %t = tile.load %c[] map affine_map<(d0) -> (d0)> epilogue <relu, relu> : memref<8xf32, #tile.space<l0c>> -> tensor<8xf32, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: an epilogue has each step at most once, and at least one, in the order scale, relu
+tile.kernel @order(%c: memref<8xf32, #tile.space<l0c>>) {
+  %t = tile.load %c[] map affine_map<(d0) -> (d0)> epilogue <relu, scale 2.0> : memref<8xf32, #tile.space<l0c>> -> tensor<8xf32, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: a scale is finite in f32, and not zero
+tile.kernel @large(%c: memref<8xf32, #tile.space<l0c>>) {
+  %t = tile.load %c[] map affine_map<(d0) -> (d0)> epilogue <scale 1.0e39> : memref<8xf32, #tile.space<l0c>> -> tensor<8xf32, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: a scale is finite in f32, and not zero
+tile.kernel @zero(%c: memref<8xf32, #tile.space<l0c>>) {
+  %t = tile.load %c[] map affine_map<(d0) -> (d0)> epilogue <scale 0.0> : memref<8xf32, #tile.space<l0c>> -> tensor<8xf32, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.load' op the fixpipe scales i32 or f32 to f16, bf16 or f32, got i32 to i8
+tile.kernel @narrow(%y: memref<8xf16, #tile.space<gm>>) {
+  %c = tile.alloc {rows = 0} : memref<8xi32, #tile.space<l0c>>
+  %t = tile.load %c[] map affine_map<(d0) -> (d0)> epilogue <scale 0.5> : memref<8xi32, #tile.space<l0c>> -> tensor<8xi8, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.load' op the fixpipe makes f16 of i32 by a scale only
+tile.kernel @unscaled(%y: memref<8xf16, #tile.space<gm>>) {
+  %c = tile.alloc {rows = 0} : memref<8xi32, #tile.space<l0c>>
+  %t = tile.load %c[] map affine_map<(d0) -> (d0)> : memref<8xi32, #tile.space<l0c>> -> tensor<8xf16, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.store' op the fixpipe makes f16 of i32 by a scale only
+tile.kernel @stored(%y: memref<8xf16, #tile.space<gm>>) {
+  %c = tile.alloc {rows = 0} : memref<8xi32, #tile.space<l0c>>
+  tile.store %c, %y[] map affine_map<(d0) -> (d0)> epilogue <relu> : memref<8xi32, #tile.space<l0c>>, memref<8xf16, #tile.space<gm>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.store' op only a store from L0C has an epilogue
+tile.kernel @from_ub(%y: memref<8xf32, #tile.space<gm>>) {
+  %u = tile.alloc : memref<8xf32, #tile.space<ub>>
+  tile.store %u, %y[] map affine_map<(d0) -> (d0)> epilogue <relu> : memref<8xf32, #tile.space<ub>>, memref<8xf32, #tile.space<gm>>
   tile.return
 }

@@ -256,3 +256,24 @@ tile.kernel @unsigned(%A: memref<64xf32, #tile.space<gm>>) {
   }
   tile.return
 }
+
+// -----
+
+// Whatever the verifier accepts, the machine has to have the scale.
+// CHECK: error: the fixpipe of 'ascend-910' does not scale f32 to f16
+// CHECK: note: --set fixpipe_scales.f32_f16=true is a machine that does
+tile.kernel @scale(%A: memref<64xf32, #tile.space<gm>>) {
+  %x = tile.alloc {address = 0, rows = 1} : memref<16x16xf32, #tile.space<l0c>>
+  %u = tile.alloc {address = 0} : memref<16x16xf16, #tile.space<ub>>
+  tile.load %x[] into %u map affine_map<(d0, d1) -> (d0, d1)> epilogue <scale 0.5> : memref<16x16xf32, #tile.space<l0c>>, memref<16x16xf16, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: the fixpipe of 'ascend-910' does not scale i32 to f32
+tile.kernel @store(%A: memref<16x16xf32, #tile.space<gm>>) {
+  %x = tile.alloc {address = 0, rows = 1} : memref<16x16xi32, #tile.space<l0c>>
+  tile.store %x, %A[] map affine_map<(d0, d1) -> (d0, d1)> epilogue <scale 0.5> : memref<16x16xi32, #tile.space<l0c>>, memref<16x16xf32, #tile.space<gm>>
+  tile.return
+}

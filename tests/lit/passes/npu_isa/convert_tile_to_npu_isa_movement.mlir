@@ -137,6 +137,18 @@ tile.kernel @accumulator(%Y: memref<60x20xf16, #gm>) {
   tile.return
 }
 
+// What the fixpipe does on the way goes with it, to UB and to GM.
+// CHECK-LABEL: tile.kernel @scaled(
+// CHECK:         npu_isa.fixpipe_ub %acc<32, 1> -> %u<32, 1> over [16, 20] epilogue <scale 5.0e-01> : i32 -> f16
+// CHECK-NEXT:    npu_isa.fixpipe_gm %acc<32, 1> -> %Y[] over [16, 20] map affine_map<(d0, d1) -> (d0, d1)> epilogue <scale 5.0e-01, relu> of i32 : memref<16x20xf16, #tile.space<gm>>
+tile.kernel @scaled(%Y: memref<16x20xf16, #gm>) {
+  %acc = tile.alloc {address = 0, rows = 1} : memref<16x20xi32, #l0c>
+  %u = tile.alloc {address = 0} : memref<16x20xf16, #ub>
+  tile.load %acc[] into %u map affine_map<(d0, d1) -> (d0, d1)> epilogue <scale 0.5> : memref<16x20xi32, #l0c>, memref<16x20xf16, #ub>
+  tile.store %acc, %Y[] map affine_map<(d0, d1) -> (d0, d1)> epilogue <scale 0.5, relu> : memref<16x20xi32, #l0c>, memref<16x20xf16, #gm>
+  tile.return
+}
+
 // Rank 0.
 // CHECK-LABEL: tile.kernel @scalar(
 // CHECK-NEXT:    %c3 = arith.constant 3 : index

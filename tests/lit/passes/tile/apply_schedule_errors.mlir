@@ -244,7 +244,7 @@ tile.kernel @neighbours(%x: memref<8x20xf32, #gm>, %w: memref<12x6xf32, #gm>, %y
 
 // -----
 
-// CHECK: error: only a cast can be done on the way from L0C to GM
+// CHECK: error: only what the fixpipe does (a scale, relu, a cast) can be done on the way from L0C to GM
 #gm = #tile.space<gm>
 tile.kernel @direct(%x: memref<8x12xf32, #gm>, %w: memref<12x6xf32, #gm>, %y: memref<8x6xf32, #gm>)
     schedule #tile.schedule<l1 = [4, 3, 12], order = [0, 1], bypass_ub> {

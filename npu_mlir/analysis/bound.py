@@ -291,7 +291,7 @@ def best_blocking(work: KernelWork, slabs: Sequence[tuple[int, int]], target: Ta
         steps = min(steps, a * a_times / target.rates["l1_l0a"] + b * b_times / target.rates["l1_l0b"])
     loads = min([loads, *((left + right * count) / rate for count, size in slabs if size <= target.l1)])
     for nc in (target.cube_n * 2**i for i in range(14)):
-        if 2 * p.k * nc <= target.l1:
+        if storage_bytes(p.k * nc, p.bits) <= target.l1:
             loads = min(loads, (right + left * -(-p.n // nc)) / rate)
     pipes = bound(work, target).pipes
     return math.ceil(max(loads + rest, p.batch * steps, *(pipes[pipe] for pipe in pipes)))

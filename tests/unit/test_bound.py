@@ -94,6 +94,19 @@ def test_best_blocking_of_a_large_product_is_its_cube():
     assert best_blocking(KernelWork((), ()), [], ASCEND) is None
 
 
+def test_best_blocking_keeps_as_many_columns_as_their_type_allows():
+    """The right operand, 8192 x 128 bytes, just fits L1, so that the left one is loaded once."""
+    left, right = 4096 * 8192, 8192 * 128
+    work = KernelWork(
+        (("gm_l1", left), ("gm_l1", right)),
+        (4096 * 128,),
+        (ProductWork(1, 4096, 128, 8192, "i8", 8),),
+        direct=True,
+    )
+    once = (left + right) / 64
+    assert once <= (best_blocking(work, [], ASCEND) or 0) <= 1.01 * once
+
+
 def test_networks_by_hand():
     # Weights of 64 KiB take 1,024 cycles at 64 B per cycle.
     first = LaunchWork(Bound(3000, {"M": 2000, "MTE2": 1500}), 0)

@@ -32,6 +32,13 @@ def flag(kind: str, src: str, dst: str, event: str = "0", node: str = "flag") ->
     return f'npu_isa.{kind}_flag [{src}, {dst}, {event}] {{"npu.node" = "{node}"}}'
 
 
+def part(op: str, ub: str, gm: str, first: int, node: str) -> str:
+    """A transfer of four rows."""
+    sides = f"{gm}[] -> {ub}<8, 1>" if op == "load_ub" else f"{ub}<8, 1> -> {gm}[]"
+    map_ = f"map affine_map<(a, b) -> (a + {first}, b)>"
+    return f'npu_isa.{op} {sides} over [4, 8] {map_} {{"npu.node" = "{node}"}} : {GM}'
+
+
 def pair(src: str, dst: str, event: str = "0") -> list[str]:
     return [flag("set", src, dst, event), flag("wait", src, dst, event)]
 
@@ -114,6 +121,21 @@ HAZARDS = [
         [load("%s"), *pair("MTE2", "MTE3"), store("%s"), load("%w", "again", "%Y")],
         r"race between MTE3 and MTE2 in GM: elements \[0:8, 0:8\] of argument 1, part of which MTE3 writes, are read",
         4, 3, ("again", "store"), "npu_isa.set_flag [MTE3, MTE2, 0]",
+    ),
+    Hazard(
+        "a race in GM with the first of two",
+        [load("%s"), *pair("MTE2", "MTE3"), part("store_ub", "%s", "%Y", 0, "low"),
+         part("store_ub", "%s", "%Y", 4, "high"), part("load_ub", "%w", "%Y", 0, "again")],
+        r"race between MTE3 and MTE2 in GM: elements \[0:4, 0:8\] of argument 1, part of which MTE3 writes, are read",
+        5, 3, ("again", "low"), "npu_isa.set_flag [MTE3, MTE2, 0]",
+    ),
+    Hazard(
+        "a race in GM with one that a flag covers before",
+        ["scf.for %i = %c0 to %c2 step %c1 {", load("%s"), *pair("MTE2", "MTE3"),
+         part("store_ub", "%s", "%Y", 4, "high"), *pair("MTE3", "MTE2", "1"),
+         part("store_ub", "%s", "%Y", 0, "low"), part("load_ub", "%w", "%Y", 1, "again"), "}"],
+        r"race between MTE3 and MTE2 in GM: elements \[1:5, 0:8\] of argument 1, part of which MTE3 writes, are read",
+        8, 7, ("again", "low"), "npu_isa.set_flag [MTE3, MTE2, 2]",
     ),
     Hazard(
         "a wait without a set",

@@ -27,6 +27,9 @@ from npu_mlir.targets.target import Target
 
 GmCheck = Callable[[int, Sequence[int]], None]
 
+INSTRUCTION_BITS = 24
+"""Of a mark: the instruction in its low bits, the number of its entry above them."""
+
 
 class GmArray:
     """An array in GM: what is known of each element, in their order. `place` are its bytes, if these are known."""
@@ -39,8 +42,7 @@ class GmArray:
         """Arrays that have bytes in common with this one."""
         self.written = np.zeros(size, np.bool_)
         self.last: dict[tuple[int, bool], np.ndarray] = {}
-        """For each pipe, for reads and writes: the number of the entry that touched each element last."""
-        self.ops: dict[tuple[int, bool], npu_isa.Instruction] = {}
+        """For each pipe, for reads and writes: the mark of what touched each element last (see `GmMemory.mark`)."""
         self.result = False
         """Some kernel of the run writes it."""
         self.writers = 0
@@ -90,6 +92,29 @@ class GmMemory:
         self.alone = alone
         self.arrays: dict[Hashable, GmArray] = {}
         """By what tells them apart, and the size of an element."""
+        self.instructions: list[npu_isa.Instruction] = []
+        """What works on GM, in the order in which it was met."""
+        self.numbers: dict[npu_isa.Instruction, int] = {}
+        """The place of each in `instructions`."""
+
+    def number_of(self, op: npu_isa.Instruction) -> int:
+        """The number of an instruction, the same whenever it is met."""
+        if op not in self.numbers:
+            self.numbers[op] = len(self.instructions)
+            self.instructions.append(op)
+        return self.numbers[op]
+
+    def mark(self, entry: int, instruction: int) -> int:
+        """What says of an element who touched it: the numbers of the entry and of its instruction. A later entry has a
+        larger mark."""
+        return entry << INSTRUCTION_BITS | instruction
+
+    def first_of_race(self, marks: np.ndarray, pipe: int, other: int) -> npu_isa.Instruction | None:
+        """The last of the instructions of another pipe that left these marks, if a pipe knows nothing of it yet."""
+        last = int(marks.max())
+        if last >> INSTRUCTION_BITS <= self.clocks[pipe][other]:
+            return None
+        return self.instructions[last & (1 << INSTRUCTION_BITS) - 1]
 
     def enter(self, kernel: tile.KernelOp, arguments: Sequence[Any], core: int) -> KernelGm:
         """A kernel begins; see `Hazards.enter`."""
@@ -168,6 +193,7 @@ class KernelGm:
             return None
         write, checked = isinstance(op, npu_isa.GmStore), result.array.result
         pipe = pipe_number(self.core, op.PIPE)
+        instruction = self.memory.number_of(op)
         indices = slice(2, None) if write else slice(1, 1 + len(op.indices))
 
         def check(number: int, args: Sequence[int]) -> None:
@@ -183,7 +209,8 @@ class KernelGm:
                     op, result.number, _text(box, origin), self._stores(result)
                 )
             if result.shared:
-                self._check_race(result, op, pipe, write, box, origin, number)
+                mark = self.memory.mark(number, instruction)
+                self._check_race(result, op, pipe, write, box, origin, mark)
 
         return check
 
@@ -195,23 +222,23 @@ class KernelGm:
         write: bool,
         box: GmBox,
         origin: Sequence[int],
-        number: int,
+        mark: int,
     ) -> None:
-        array, clock = result.array, self.memory.clocks[pipe]
+        array = result.array
         for (other, other_write), last in array.last.items():
             if other == pipe or not (write or other_write):
                 continue
             part = box.part_of(last.reshape(result.shape), origin)
-            if part is not None and part.max() > clock[other]:
-                first, cores = array.ops[other, other_write], (core_of(other), self.core)
+            first = self.memory.first_of_race(part, pipe, other) if part is not None else None
+            if first is not None:
                 elements = f"{_text(box, origin)} of argument {result.number}"
+                cores = core_of(other), self.core
                 raise hazard_messages.gm_race(first, op, elements, cores, self.memory.target)
         if array.sharing:
             self._check_shared(result, op, pipe, write, box, origin)
         part = box.part_of(array.touch(pipe, write).reshape(result.shape), origin)
-        array.ops[pipe, write] = op
         if part is not None:
-            part[...] = number
+            part[...] = mark
 
     def _check_shared(
         self,
@@ -226,15 +253,15 @@ class KernelGm:
         touched = box.part_of(result.numbers, origin)
         if touched is None:
             return
-        clock = self.memory.clocks[pipe]
         for array in result.array.sharing:
             elements = array.elements_of(result.array, touched)
             for (other, other_write), last in array.last.items():
                 if other == pipe or not (write or other_write) or not elements.size:
                     continue
-                if last[elements].max() > clock[other]:
-                    first, cores = array.ops[other, other_write], (core_of(other), self.core)
+                first = self.memory.first_of_race(last[elements], pipe, other)
+                if first is not None:
                     text = f"{_text(box, origin)} of argument {result.number}"
+                    cores = core_of(other), self.core
                     raise hazard_messages.gm_race(first, op, text, cores, self.memory.target)
             if write:
                 array.written[elements] = False

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC
 
-from xdsl.dialects.builtin import AnyFloat, IntegerType, TensorType
-from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def
+from xdsl.dialects.builtin import AnyFloat, IntegerType
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition
 
-from npu_mlir.dialects.graph.base import ANY_TENSOR, GraphOp, Value, element_of, shape_of
-from npu_mlir.dialects.graph.elementwise import BinaryOp, ElementwiseOp
+from npu_mlir.dialects.graph.base import GraphOp, element_of
+from npu_mlir.dialects.graph.elementwise import BinaryOp, RetypingOp
 from npu_mlir.dialects.graph.shapes import ShapeError
 
 
@@ -63,7 +63,7 @@ class BitwiseXorOp(BitwiseOp):
 
 
 @irdl_op_definition
-class BitcastOp(ElementwiseOp):
+class BitcastOp(RetypingOp):
     """
     The same bits as another element type of the same width. Nothing is computed.
 
@@ -73,13 +73,6 @@ class BitcastOp(ElementwiseOp):
     """
 
     name = "graph.bitcast"
-
-    input = operand_def(ANY_TENSOR)
-
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
-
-    def __init__(self, input: Value, element_type: Attribute):
-        super().__init__([input], result_type=TensorType(element_type, shape_of(SSAValue.get(input))))
 
     def infer_element_type(self) -> Attribute:
         old, new = element_of(self.input), element_of(self.result)

@@ -40,6 +40,17 @@ class UnaryOp(ElementwiseOp, ABC):
         super().__init__([input])
 
 
+class RetypingOp(ElementwiseOp, ABC):
+    """An elementwise function of one tensor, whose element type is the result's choice."""
+
+    input = operand_def(ANY_TENSOR)
+
+    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
+
+    def __init__(self, input: Value, element_type: Attribute):
+        super().__init__([input], result_type=TensorType(element_type, shape_of(SSAValue.get(input))))
+
+
 class FloatUnaryOp(UnaryOp, ABC):
     """An elementwise function of one float tensor."""
 
@@ -442,7 +453,7 @@ class PReluOp(ElementwiseOp):
 
 
 @irdl_op_definition
-class CastOp(ElementwiseOp):
+class CastOp(RetypingOp):
     """
     Conversion to the result's element type. Floats round to nearest even and truncate towards zero on the way
     to integers; anything but zero becomes true.
@@ -453,13 +464,6 @@ class CastOp(ElementwiseOp):
     """
 
     name = "graph.cast"
-
-    input = operand_def(ANY_TENSOR)
-
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
-
-    def __init__(self, input: Value, element_type: Attribute):
-        super().__init__([input], result_type=TensorType(element_type, shape_of(SSAValue.get(input))))
 
     def infer_element_type(self) -> Attribute:
         element = element_of(self.result)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC
+
 from xdsl.dialects.builtin import AnyFloat, IntegerType, i1
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def
@@ -12,12 +14,31 @@ from npu_mlir.dialects.graph.elementwise import ElementwiseOp
 from npu_mlir.dialects.graph.shapes import Shape, ShapeError
 
 
+class ScaledOp(ElementwiseOp, ABC):
+    """An op between numbers and integers, with a scale and a zero point that broadcast to the input."""
+
+    input = operand_def(ANY_TENSOR)
+    scale = operand_def(ANY_TENSOR)
+    zero_point = operand_def(ANY_TENSOR)
+
+    assembly_format = "$input `,` $scale `,` $zero_point attr-dict `:` functional-type(operands, results)"
+
+    def __init__(self, input: Value, scale: Value, zero_point: Value):
+        super().__init__([input, scale, zero_point])
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        for value in (self.scale, self.zero_point):
+            if shapes.broadcast(shape, shape_of(value)) != shape:
+                raise ShapeError(f"{shapes.text(shape_of(value))} does not broadcast to {shapes.text(shape)}")
+        return shape
+
+
 @irdl_op_definition
-class QuantizeOp(ElementwiseOp):
+class QuantizeOp(ScaledOp):
     """
     The integers that stand for numbers: `input / scale`, rounded to the nearest (the even one of two), plus
-    `zero_point`,
-    limited to the range of the type, which is that of `zero_point`.
+    `zero_point`, limited to the range of the type, which is that of `zero_point`.
 
     Scale and zero point broadcast to the input. The quotient is one of the scale's type, all else is computed in f32;
     an input of integers (i32 sums) is taken as f32. What becomes of NaN is not defined.
@@ -29,15 +50,6 @@ class QuantizeOp(ElementwiseOp):
 
     name = "graph.quantize"
 
-    input = operand_def(ANY_TENSOR)
-    scale = operand_def(ANY_TENSOR)
-    zero_point = operand_def(ANY_TENSOR)
-
-    assembly_format = "$input `,` $scale `,` $zero_point attr-dict `:` functional-type(operands, results)"
-
-    def __init__(self, input: Value, scale: Value, zero_point: Value):
-        super().__init__([input, scale, zero_point])
-
     def infer_element_type(self) -> Attribute:
         require_scale(self.scale)
         element = element_of(self.input)
@@ -45,12 +57,9 @@ class QuantizeOp(ElementwiseOp):
             raise ShapeError(f"input and scale are {element} and {element_of(self.scale)}")
         return require_integer(self.zero_point)
 
-    def infer_shape(self) -> Shape:
-        return require_broadcast(self)
-
 
 @irdl_op_definition
-class DequantizeOp(ElementwiseOp):
+class DequantizeOp(ScaledOp):
     """
     The numbers that integers stand for: `(input - zero_point) * scale`, computed in f32 and rounded to the result's
     type.
@@ -64,24 +73,12 @@ class DequantizeOp(ElementwiseOp):
 
     name = "graph.dequantize"
 
-    input = operand_def(ANY_TENSOR)
-    scale = operand_def(ANY_TENSOR)
-    zero_point = operand_def(ANY_TENSOR)
-
-    assembly_format = "$input `,` $scale `,` $zero_point attr-dict `:` functional-type(operands, results)"
-
-    def __init__(self, input: Value, scale: Value, zero_point: Value):
-        super().__init__([input, scale, zero_point])
-
     def infer_element_type(self) -> Attribute:
         if require_integer(self.zero_point) != element_of(self.input):
             raise ShapeError(
                 f"input and zero point are {element_of(self.input)} and {element_of(self.zero_point)}"
             )
         return require_scale(self.scale)
-
-    def infer_shape(self) -> Shape:
-        return require_broadcast(self)
 
 
 def require_integer(value: SSAValue) -> Attribute:
@@ -98,12 +95,3 @@ def require_scale(value: SSAValue) -> Attribute:
     if not isinstance(element, AnyFloat):
         raise ShapeError(f"the scale must be a float, got {element}")
     return element
-
-
-def require_broadcast(op: QuantizeOp | DequantizeOp) -> Shape:
-    """The shape of the input, to which the other operands broadcast."""
-    shape = shape_of(op.input)
-    for value in (op.scale, op.zero_point):
-        if shapes.broadcast(shape, shape_of(value)) != shape:
-            raise ShapeError(f"{shapes.text(shape_of(value))} does not broadcast to {shapes.text(shape)}")
-    return shape

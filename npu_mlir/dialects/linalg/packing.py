@@ -1,12 +1,12 @@
 """linalg.pack and linalg.unpack: tensors in blocks.
 
-Dim `inner_dims_pos[i]` of the unpacked tensor is cut into tiles of `inner_tiles[i]`. Of a packed tensor, the first
-dims say
-which tile, in the order `outer_dims_perm`, and the last ones where in it.
+Dim `inner_dims_pos[i]` of the unpacked tensor is cut into tiles of `inner_tiles[i]`. Of a packed tensor, the first dims
+say which tile, in the order `outer_dims_perm`, and the last ones where in it.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self, cast
@@ -75,7 +75,7 @@ class Packing:
         return (*(place[d] for d in self.order), *(place[d] + 1 for d in self.dims))
 
 
-def _static(op: PackOp | UnPackOp, unpacked: SSAValue) -> Packing:
+def _static(op: Blocked, unpacked: SSAValue) -> Packing:
     shape = cast("TensorType[Attribute]", unpacked.type).get_shape()
     order = range(len(shape)) if op.outer_dims_perm is None else _numbers(op.outer_dims_perm)
     return Packing(shape, _numbers(op.inner_dims_pos), _numbers(op.static_inner_tiles), tuple(order))
@@ -85,9 +85,9 @@ def _numbers(attr: DenseArrayBase[Any]) -> Shape:
     return tuple(int(n) for n in attr.get_values())
 
 
-def _verify(op: PackOp | UnPackOp, packing: Packing, packed: SSAValue, unpacked: SSAValue) -> None:
+def _verify(op: Blocked, packing: Packing, packed: SSAValue, unpacked: SSAValue) -> None:
     rank, types = len(packing.shape), [cast("TensorType[Attribute]", v.type) for v in (packed, unpacked)]
-    if op.inner_tiles or any(tile <= 0 for tile in packing.tiles):
+    if op.sizes or any(tile <= 0 for tile in packing.tiles):
         raise VerifyException("expected tiles of static size")
     if len(set(packing.dims)) != len(packing.dims) or any(not 0 <= d < rank for d in packing.dims):
         raise VerifyException(f"inner_dims_pos: expected different dimensions below {rank}")
@@ -104,8 +104,63 @@ def _verify(op: PackOp | UnPackOp, packing: Packing, packed: SSAValue, unpacked:
         raise VerifyException(f"expected a packed tensor of shape {list(packing.packed)}, got {types[0]}")
 
 
+class Blocked(IRDLOperation, ABC):
+    """What `linalg.pack` and `linalg.unpack` share: one of source and destination is a tensor in tiles.
+
+    Each op repeats its operands, since xDSL puts those of a base behind its own.
+    """
+
+    source = operand_def(TensorType)
+    dest = operand_def(TensorType)
+    outer_dims_perm = opt_prop_def(DenseArrayBase.constr(i64))
+    inner_dims_pos = prop_def(DenseArrayBase.constr(i64))
+    static_inner_tiles = prop_def(DenseArrayBase.constr(i64))
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+
+    @property
+    @abstractmethod
+    def packing(self) -> Packing:
+        """How the tensor that is not in tiles is cut."""
+
+    @property
+    @abstractmethod
+    def sizes(self) -> Sequence[SSAValue]:
+        """The sizes of tiles that are computed."""
+
+    @classmethod
+    def _parse_more(cls, parser: Parser) -> list[list[SSAValue]]:
+        """The operands behind source and destination, but for sizes of tiles."""
+        return []
+
+    def _print_more(self, printer: Printer) -> None:
+        """Print the operands behind source and destination, but for sizes of tiles."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        source = parser.parse_unresolved_operand()
+        more = cls._parse_more(parser)
+        properties = _parse_tiles(parser)
+        dest = parser.parse_unresolved_operand()
+        attributes = parser.parse_optional_attr_dict()
+        source_type, dest_type = _parse_types(parser)
+        operands = [parser.resolve_operand(source, source_type), parser.resolve_operand(dest, dest_type)]
+        return cls.build(
+            operands=[*operands, *more, []],
+            result_types=[dest_type],
+            properties=properties,
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        self._print_more(printer)
+        _print_rest(self, printer)
+
+
 @irdl_op_definition
-class PackOp(IRDLOperation):
+class PackOp(Blocked):
     """A tensor in tiles; the last tile along a dim is filled up with the padding value.
 
     %0 = linalg.pack %x padding_value(%p : f32) outer_dims_perm = [1, 0] inner_dims_pos = [0, 1] inner_tiles = [8, 16]
@@ -118,50 +173,32 @@ class PackOp(IRDLOperation):
     dest = operand_def(TensorType)
     padding_value = opt_operand_def()
     inner_tiles = var_operand_def()
-    outer_dims_perm = opt_prop_def(DenseArrayBase.constr(i64))
-    inner_dims_pos = prop_def(DenseArrayBase.constr(i64))
-    static_inner_tiles = prop_def(DenseArrayBase.constr(i64))
-    result = result_def(TensorType)
-    traits = traits_def(Pure())
 
     @property
     def packing(self) -> Packing:
         """How the source is cut."""
         return _static(self, self.source)
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        source = parser.parse_unresolved_operand()
-        padding: list[SSAValue] = []
-        if parser.parse_optional_keyword("padding_value"):
-            with parser.in_parens():
-                value = parser.parse_unresolved_operand()
-                parser.parse_punctuation(":")
-                padding = [parser.resolve_operand(value, parser.parse_type())]
-        properties = _parse_tiles(parser)
-        dest = parser.parse_unresolved_operand()
-        attributes = parser.parse_optional_attr_dict()
-        source_type, dest_type = _parse_types(parser)
-        operands = [
-            parser.resolve_operand(source, source_type),
-            parser.resolve_operand(dest, dest_type),
-            padding,
-            [],
-        ]
-        return cls.build(
-            operands=operands, result_types=[dest_type], properties=properties, attributes=attributes
-        )
+    @property
+    def sizes(self) -> Sequence[SSAValue]:
+        return self.inner_tiles
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.source)
+    @classmethod
+    def _parse_more(cls, parser: Parser) -> list[list[SSAValue]]:
+        if not parser.parse_optional_keyword("padding_value"):
+            return [[]]
+        with parser.in_parens():
+            value = parser.parse_unresolved_operand()
+            parser.parse_punctuation(":")
+            return [[parser.resolve_operand(value, parser.parse_type())]]
+
+    def _print_more(self, printer: Printer) -> None:
         if self.padding_value is not None:
             printer.print_string(" padding_value(")
             printer.print_ssa_value(self.padding_value)
             printer.print_string(" : ")
             printer.print_attribute(self.padding_value.type)
             printer.print_string(")")
-        _print_rest(self, printer)
 
     def verify_(self) -> None:
         packing = self.packing
@@ -171,7 +208,7 @@ class PackOp(IRDLOperation):
 
 
 @irdl_op_definition
-class UnPackOp(IRDLOperation):
+class UnPackOp(Blocked):
     """The tensor that consists of tiles, without what fills up the last ones.
 
     %0 = linalg.unpack %x inner_dims_pos = [0, 1] inner_tiles = [8, 16]
@@ -182,33 +219,15 @@ class UnPackOp(IRDLOperation):
     source = operand_def(TensorType)
     dest = operand_def(TensorType)
     inner_tiles = var_operand_def()
-    outer_dims_perm = opt_prop_def(DenseArrayBase.constr(i64))
-    inner_dims_pos = prop_def(DenseArrayBase.constr(i64))
-    static_inner_tiles = prop_def(DenseArrayBase.constr(i64))
-    result = result_def(TensorType)
-    traits = traits_def(Pure())
 
     @property
     def packing(self) -> Packing:
         """How the result is cut."""
         return _static(self, self.dest)
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        source = parser.parse_unresolved_operand()
-        properties = _parse_tiles(parser)
-        dest = parser.parse_unresolved_operand()
-        attributes = parser.parse_optional_attr_dict()
-        source_type, dest_type = _parse_types(parser)
-        operands = [parser.resolve_operand(source, source_type), parser.resolve_operand(dest, dest_type), []]
-        return cls.build(
-            operands=operands, result_types=[dest_type], properties=properties, attributes=attributes
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.source)
-        _print_rest(self, printer)
+    @property
+    def sizes(self) -> Sequence[SSAValue]:
+        return self.inner_tiles
 
     def verify_(self) -> None:
         _verify(self, self.packing, self.source, self.dest)
@@ -240,7 +259,7 @@ def _parse_types(parser: Parser) -> tuple[Attribute, Attribute]:
     return source, parser.parse_type()
 
 
-def _print_rest(op: PackOp | UnPackOp, printer: Printer) -> None:
+def _print_rest(op: Blocked, printer: Printer) -> None:
     def write(name: str, values: Sequence[int]) -> None:
         printer.print_string(f" {name} = [{', '.join(map(str, values))}]")
 

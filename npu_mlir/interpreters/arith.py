@@ -205,6 +205,7 @@ def unsigned(function: Function) -> Callable[[Any], Function]:
 
 
 def bit_width(type_: Attribute) -> int:
+    """Bits of an integer type; 64 for `index`."""
     return type_.width.data if isinstance(type_, IntegerType) else 64
 
 

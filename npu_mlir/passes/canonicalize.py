@@ -7,8 +7,7 @@
     "use"(%a)
 
 Scalar operations on constants are evaluated, floats included. Does the work of xDSL's pass of this name, but knows
-the effects of linalg ops and looks only at ops that have a folder
-or patterns.
+the effects of linalg ops and looks only at ops that have a folder or patterns.
 
 Does not handle: patterns of ops whose dialect registers none (it isn't a place for ad-hoc rewrites).
 """

@@ -3,8 +3,7 @@
 A phase ends at a level that can be printed, edited and run; `npu-compile --emit LEVEL` stops there, and
 `npu-opt --lower-to=LEVEL` runs the rest of the list on a file of any earlier level. Passes read the target from the
 module (`npu.target`), so they need no options here. The list stands below the passes, since choosing a schedule tries
-it
-with those that come after.
+it with those that come after.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The graph dialect: deep-learning operators on static tensors, with the meaning ONNX gives them.
 
-Every op is pure, has one result, infers its result's type from its operands and properties, and has a NumPy
-reference function in `npu_mlir.interpreters.graph`. `graph.host_call` alone stands for whatever the host runs. Small
-constants are `arith.constant`, large ones
-`graph.weight`.
+Every op is pure, has one result, infers its result's type from its operands and properties, and has a NumPy reference
+function in `npu_mlir.interpreters.graph`. `graph.host_call` alone stands for whatever the host runs. Small constants
+are `arith.constant`, large ones `graph.weight`.
 """
 
 from xdsl.ir import Dialect, Operation

@@ -15,12 +15,10 @@
     }
 
 The signature stays, and so do the operands of calls of the host. Sums along axes, functions that amplify rounding
-(exp, pow, sqrt, ...) and casts of integers of more than 8 bits stay in
-f32, and with them the elementwise ops that only feed them or that take their results: this is what keeps a layer norm
-or
-softmax written in small steps exact enough, and sums of quantized products finite. Convolutions, products, pools,
-softmax and normalisation are f16 outside and accumulate in f32 inside. Constants beyond the range of f16 are limited
-to it.
+(exp, pow, sqrt, ...) and casts of integers of more than 8 bits stay in f32, and with them the elementwise ops that
+only feed them or that take their results: this is what keeps a layer norm or softmax written in small steps exact
+enough, and sums of quantized products finite. Convolutions, products, pools, softmax and normalisation are f16
+outside and accumulate in f32 inside. Constants beyond the range of f16 are limited to it.
 
 Does not handle: f64 and integer tensors (they stay as they are), types other than f32 and f16.
 

@@ -15,8 +15,7 @@ Every compute op becomes `linalg.generic` with linear maps; its init is a `tenso
 `linalg.fill` of its own. Operands broadcast by projected maps, from which unit dims are dropped by
 `tensor.collapse_shape`; reductions don't keep unit dims, a `tensor.expand_shape` adds them. Constants with one value
 move into bodies. Contractions and sums of 16-bit floats accumulate in f32. `graph.weight` and `graph.host_call` stay.
-Integers without
-a sign become signless ones (see `signless.py`).
+Integers without a sign become signless ones (see `signless.py`).
 
 Does not handle: ops without a lowering (a `UserError` lists all of them), dynamic shapes.
 """

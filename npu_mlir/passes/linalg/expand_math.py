@@ -12,15 +12,13 @@
     %y = arith.select %small, %near, %far : f32
 
 Left are arith, and `math.exp`, `log`, `sqrt`, `absf`. Expanded are tanh, erf, rsqrt, powf, exp2, expm1, log2, log10,
-log1p, floor, ceil, trunc, round, roundeven, fma, absi; sines, tangents, their hyperbolic relatives and the inverses of
-all of them (`trigonometry.py`, with the bounds of each). Narrow floats are computed in f32 in between. None of the
-forms
-makes a NaN of an infinity that the function maps to a number.
+log1p, floor, ceil, trunc, round, roundeven, fma, absi; sines, tangents, their hyperbolic relatives and the inverses
+of all of them (`trigonometry.py`, with the bounds of each). Narrow floats are computed in f32 in between. None of the
+forms makes a NaN of an infinity that the function maps to a number.
 
-Accuracy is relative: results are within 4 ulp of f32 of the exact value (log1p, expm1: 5; powf, exp2, log2, log10: the
-error of the exponential of a rounded product). With the flag `fastmath<afn>`, or under an attribute `npu.accuracy =
-"fast"`,
-tanh, erf, log1p and expm1 take shorter forms, whose errors are small next to 1 alone.
+Accuracy is relative: results are within 4 ulp of f32 of the exact value (log1p, expm1: 5; powf, exp2, log2, log10:
+the error of the exponential of a rounded product). With the flag `fastmath<afn>`, or under an attribute
+`npu.accuracy = "fast"`, tanh, erf, log1p and expm1 take shorter forms, whose errors are small next to 1 alone.
 
 Does not handle: atan2, cbrt, copysign, integer powers; they stay as they are.
 """

@@ -22,6 +22,7 @@ class Code:
         self._constants: dict[Attribute, SSAValue] = {}
 
     def add(self, op: Operation) -> SSAValue:
+        """Put an operation behind those so far; its one result."""
         self.ops.append(op)
         return op.results[0]
 

@@ -2,8 +2,8 @@
 
 A buffer that a loop fills on one pipe and reads on another gets as many slots as the schedule says for its space (or
 for what it is for there, its role), so that the filling of the next iteration can overlap the reading of this one.
-The slot of an iteration is the running
-count over all loops around the buffer. Buffers of one pipe, and those outside loops, keep one slot.
+The slot of an iteration is the running count over all loops around the buffer. Buffers of one pipe, and those outside
+loops, keep one slot.
 
 Before (schedule: slots = {ub = 2}):
 

@@ -1,9 +1,8 @@
 """Bodies that were tiled for a try, kept for the kernels themselves.
 
 A schedule is tried on a copy of the kernel. `tile-apply-schedule` would tile the kernel once more in the same way, so
-the
-tiled body of the copy is kept, beside what it was made from: if a pass has changed the schedule or the body in between,
-it does not fit any more, and the kernel is tiled anew. Locations and names of values do not count.
+the tiled body of the copy is kept, beside what it was made from: if a pass has changed the schedule or the body in
+between, it does not fit any more, and the kernel is tiled anew. Locations and names of values do not count.
 """
 
 from __future__ import annotations

@@ -81,11 +81,13 @@ class ObservedRepeats:
         return tuple(state)
 
     def remember(self) -> _Memory:
+        """What adds up so far, and a mark at the end of each chain, for `repeat` to see what an iteration adds."""
         marks: list[Link] = [(end, (NOWHERE, "scalar"), 0) for end in self.observer.ends()]
         self.observer.replace(marks)
         return _Memory(marks, [dict(sums) for sums in self._sums()])
 
     def repeat(self, times: int, cycles: int, memory: _Memory) -> None:
+        """Add what has been added since `memory` as often again, each time `cycles` later."""
         observer = self.observer
         for sums, before in zip(self._sums(), memory.sums, strict=True):
             for key, value in sums.items():

@@ -49,6 +49,7 @@ class GmArray:
         """Kernels that have it as a result and are not over."""
 
     def touch(self, pipe: int, write: bool) -> np.ndarray:
+        """The marks of a pipe's reads or writes, one for each element; zero before the first."""
         if (pipe, write) not in self.last:
             self.last[pipe, write] = np.zeros(self.written.size, np.int64)
         return self.last[pipe, write]

@@ -21,6 +21,7 @@ from npu_mlir.support.dtypes import numpy_dtype
 
 
 def vector(core: Core, op: npu_isa.VectorInstruction) -> Run:
+    """A vector instruction as a function of the addresses of its operands, in bytes of UB, destination first."""
     shape, strides = ints(op.shape), op.operand_strides
     types = [numpy_dtype(t) for t in op.types.data]
     make = _VECTOR[type(op)]

@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 import npu_mlir.api
-from fuzz.graphs import GraphCase
+from fuzz.graphs import GraphCase, distance
 from fuzz.limits import SECONDS, Hang, limited
 from fuzz.reference import Array
+from npu_mlir.api import Program
 from npu_mlir.interpreters.errors import IndexOutOfRange
 from npu_mlir.support.diagnostics import PassCrash, UserError
 
@@ -70,8 +74,15 @@ def judge_graph(case: GraphCase) -> Outcome:
     """Compile a random graph to instructions, simulate them with all checks, and compare."""
 
     def run() -> None:
-        source = npu_mlir.api.read(case.model, target=case.target, precision=case.precision)
-        program = source.lower("isa")
+        source = npu_mlir.api.read(case.model, target=case.target, precision=case.precision, dims=case.dims)
+        if case.level:
+            with through_text(source.lower(case.level)) as program:
+                run_and_check(program)
+        else:
+            run_and_check(source.lower("isa"))
+
+    def run_and_check(program: Program) -> None:
+        program.lower("isa")
         try:
             outputs = program.named(program.simulate(case.inputs, check=True).outputs)
         except IndexOutOfRange:
@@ -82,6 +93,19 @@ def judge_graph(case: GraphCase) -> Outcome:
         check(outputs, case.outputs, case.errors)
 
     return outcome_of(run)
+
+
+@contextmanager
+def through_text(program: Program) -> Generator[Program]:
+    """The program as it is read from a file that it was written to; its weights are read when they are needed."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "program.mlir"
+        program.save(path)
+        try:
+            again = npu_mlir.api.load(path)
+        except UserError as error:
+            raise Wrong(f"text of ours is refused: {error.message}") from error
+        yield again
 
 
 def check(found: Mapping[str, Array], right: Mapping[str, Array], errors: Mapping[str, Array | None]) -> None:
@@ -97,7 +121,7 @@ def check(found: Mapping[str, Array], right: Mapping[str, Array], errors: Mappin
             if not np.array_equal(value, array, equal_nan=array.dtype.kind == "f"):
                 raise Wrong(f"values differ: {_first(value, array, value != array)}")
             continue
-        away = np.abs(value.astype(np.float64) - array.astype(np.float64))
+        away = distance(value, array)
         far = ~(away <= ROUNDINGS * error)
         if far.any():
             ratio = np.nanmax(np.where(far, away / error, 0))

@@ -15,6 +15,9 @@ Array = np.ndarray[Any, Any]
 
 IR_VERSION = 10
 
+LOCAL = "local"
+"""The domain of functions that models define."""
+
 
 class Refused(Exception):
     """onnxruntime doesn't run the model."""
@@ -50,9 +53,12 @@ def value_info(name: str, array: Array) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
 
 
-def make_model(graph: onnx.GraphProto, opset: int) -> onnx.ModelProto:
-    """A model of a graph in the default domain."""
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION)
+def make_model(
+    graph: onnx.GraphProto, opset: int, functions: Sequence[onnx.FunctionProto] = ()
+) -> onnx.ModelProto:
+    """A model of a graph in the default domain, with functions of its own."""
+    opsets = [helper.make_opsetid("", opset)] + [helper.make_opsetid(LOCAL, 1)] * bool(functions)
+    return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, functions=functions)
 
 
 class Evaluator:
@@ -74,11 +80,19 @@ class Evaluator:
         return {name: np.asarray(value) for name, value in zip(self.names, values, strict=True)}
 
 
-def node_session(node: onnx.NodeProto, inputs: Mapping[str, Array], opset: int) -> Session | Evaluator:
-    """A session that runs a single node. Without elements onnxruntime is apt to end the process: see `Evaluator`."""
-    outputs = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
+def node_session(
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Mapping[str, Array],
+    opset: int,
+    functions: Sequence[onnx.FunctionProto] = (),
+) -> Session | Evaluator:
+    """A session that runs a few nodes, up to what the last one computes.
+
+    Without elements onnxruntime is apt to end the process: see `Evaluator`.
+    """
+    outputs = [helper.make_empty_tensor_value_info(name) for name in nodes[-1].output if name]
     declared = [value_info(name, array) for name, array in inputs.items()]
-    model = make_model(helper.make_graph([node], "node", declared, outputs), opset)
+    model = make_model(helper.make_graph(nodes, "node", declared, outputs), opset, functions)
     is_empty = any(array.size == 0 and array.ndim > 1 for array in inputs.values())
     return Evaluator(model) if is_empty else Session(model)
 

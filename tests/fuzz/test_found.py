@@ -126,3 +126,35 @@ def test_gather_nd_with_one_constant_place():
     node = helper.make_node("GatherND", ["x", "i"], ["y"])
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     assert outcome([node], {"x": x}, {"i": np.array([1, -1, 2])}).kind == "right"
+
+
+def test_a_scale_of_another_extent_than_the_channels_is_refused_by_name():
+    node = helper.make_node("InstanceNormalization", ["x", "s", "s"], ["y"], name="norm")
+    x, scale = np.ones((2, 3, 4), np.float32), np.ones(5, np.float32)
+    inputs = [value_info("x", x), value_info("s", scale)]
+    graph = helper.make_graph([node], "found", inputs, [helper.make_empty_tensor_value_info("y")])
+    with pytest.raises(UserError) as error:
+        npu_mlir.api.read(make_model(graph, 17))
+    assert "norm" in str([error.value.message, *(note.message for note in error.value.notes)])
+
+
+def test_an_extent_beyond_reason_beside_a_zero_is_refused():
+    """There is nothing in such a tensor, but the positions along the extent are an array."""
+    x = helper.make_tensor_value_info("x", 1, [0, (1 << 63) - 1])
+    graph = helper.make_graph(
+        [helper.make_node("Hardmax", ["x"], ["y"])], "found", [x], [helper.make_empty_tensor_value_info("y")]
+    )
+    with pytest.raises(UserError, match="fits into no memory"):
+        npu_mlir.api.read(make_model(graph, 17))
+
+
+def test_a_single_element_at_a_place_known_in_the_run_after_a_text():
+    """On the host, a body without loops computed a number of Python, not an array."""
+    x, at = np.arange(37) % 3 == 0, np.asarray(-17)
+    node = helper.make_node("Gather", ["x", "i"], ["y"])
+    graph = helper.make_graph(
+        [node], "found", [value_info("x", x), value_info("i", at)], [value_info("y", x[at])]
+    )
+    values = {"x": x, "i": at, "y": np.asarray(x[at])}
+    case = GraphCase(0, make_model(graph, 17), values, {"y": None}, "ascend-910b", "f32", level="tile")
+    assert judge_graph(case).kind == "right"

@@ -25,7 +25,7 @@ from npu_mlir.dialects.graph.shapes import Shape, ShapeError
 
 
 class TargetShapeOp(GraphOp, ABC):
-    """An op whose result shape is given by its result type."""
+    """An op whose result shape is given by its result type. One that is not possible is a `ShapeError`."""
 
     input = operand_def(ANY_TENSOR)
 
@@ -34,6 +34,7 @@ class TargetShapeOp(GraphOp, ABC):
     def __init__(self, input: Value, shape: Sequence[int]):
         element = element_of(SSAValue.get(input))
         super().__init__([input], result_type=TensorType(element, shape))
+        self.infer_shape()
 
 
 @irdl_op_definition

@@ -97,7 +97,7 @@ def _output(space: IterationSpace, operand: int) -> Callable[[Any, np.ndarray], 
     ordered = order == sorted(order)
 
     def result(value: Any, init: np.ndarray) -> np.ndarray:
-        if np.shape(value) != full:
+        if np.shape(value) != full or not isinstance(value, np.ndarray | np.generic):
             value = np.broadcast_to(np.asarray(value, dtype), full)
         value = value.reshape(compact)
         return value if ordered else np.ascontiguousarray(value.transpose(order))

@@ -16,6 +16,7 @@ import random
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,8 @@ from onnx import helper, numpy_helper
 import npu_mlir.api
 from fuzz.damage import JUNK, NUMBERS, damage_message, damaged_bytes, damaged_text
 from fuzz.graphs import TARGETS, random_graph
-from fuzz.judge import Outcome, Wrong, outcome_of
+from fuzz.judge import Outcome, Wrong, is_same, outcome_of
+from fuzz.reduce import reduce_data
 from npu_mlir.api import Program
 from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.support.diagnostics import UserError
@@ -51,6 +53,16 @@ STEPS = 1 << 16
 """Loops with more steps than that are not run: a program may well take its time."""
 
 
+@dataclass(frozen=True)
+class Mutant:
+    """A damaged input, what is done with inputs like it, and how they are shown."""
+
+    what: str
+    data: bytes | str | list[str] | onnx.ModelProto
+    use: Callable[[Any], None]
+    show: Callable[[Any], str] = str
+
+
 class Mutants:
     """Damaged inputs by their seeds; files are written to a folder."""
 
@@ -58,20 +70,38 @@ class Mutants:
         self.folder = folder
         self.models: dict[int, onnx.ModelProto] = {}
         self.texts: dict[tuple[int, str], str | None] = {}
-        self.last = ""
-        """What was damaged last, as text."""
+        self.last: Mutant | None = None
 
     def judge(self, seed: int) -> Outcome:
         """How the tools take the input of a seed."""
         choice = random.Random(seed)
-        kinds: tuple[Callable[[random.Random], None], ...] = (
+        kinds: tuple[Callable[[random.Random], Mutant], ...] = (
             self.bytes_of_a_model, self.fields_of_a_model, self.fields_of_a_model,
             self.text_of_a_level, self.text_of_a_level, self.text_of_a_level, self.text_of_a_level,
             self.machine, self.weights, self.command_line,
         )  # fmt: skip
         kind = choice.choice(kinds)
+        self.last = None
+
+        def run() -> None:
+            self.last = kind(choice)
+            self.last.use(self.last.data)
+
         with self.at_home():
-            return outcome_of(lambda: kind(choice))
+            return outcome_of(run)
+
+    def reduced(self, outcome: Outcome) -> str:
+        """The last input as text: with as much taken out as the same finding allows."""
+        mutant = self.last
+        if mutant is None:
+            return "nothing was damaged yet"
+
+        def fails(data: Any) -> bool:
+            return is_same(outcome_of(lambda: mutant.use(data)), outcome)
+
+        with self.at_home():
+            data = mutant.data if outcome.kind == "hang" else reduce_data(mutant.data, fails)
+            return f"{mutant.what}\n{mutant.show(data)}"
 
     @contextmanager
     def at_home(self) -> Generator[None]:
@@ -87,43 +117,57 @@ class Mutants:
 
     # ---- what is damaged
 
-    def bytes_of_a_model(self, choice: random.Random) -> None:
+    def bytes_of_a_model(self, choice: random.Random) -> Mutant:
         """The bytes of an ONNX file."""
         data = damaged_bytes(choice, self.model(choice.randrange(BASES)).SerializeToString())
-        self.take("bytes", Path("bytes.onnx"), data)
+        return Mutant("bytes", data, self.use_model, shown_model)
 
-    def fields_of_a_model(self, choice: random.Random) -> None:
+    def fields_of_a_model(self, choice: random.Random) -> Mutant:
         """The fields of an ONNX model."""
         model = onnx.ModelProto()
         model.CopyFrom(self.model(choice.randrange(BASES)))
         damage_message(choice, model)
-        self.take("fields", Path("fields.onnx"), model.SerializeToString())
+        return Mutant("fields", model, self.use_model, shown_model)
 
-    def text_of_a_level(self, choice: random.Random) -> None:
+    def use_model(self, data: bytes | onnx.ModelProto) -> None:
+        """Read a model and run it."""
+        path = Path("damaged.onnx")
+        path.write_bytes(data if isinstance(data, bytes) else data.SerializeToString())
+        self.run(npu_mlir.api.read(path, target="toy").program)
+
+    def text_of_a_level(self, choice: random.Random) -> Mutant:
         """The text of a level."""
         level = choice.choice(LEVELS)
         text = self.text(choice.randrange(BASES), level)
         if text is None:
             raise UserError("the model is not supported")
-        self.take(f"text at {level}", Path("damaged.mlir"), damaged_text(choice, text).encode())
+        return Mutant(f"text at {level}", damaged_text(choice, text), self.use_text)
 
-    def machine(self, choice: random.Random) -> None:
+    def use_text(self, text: str) -> None:
+        """Read a text and run it."""
+        path = Path("damaged.mlir")
+        path.write_text(text, encoding="utf-8", errors="replace")
+        self.run(npu_mlir.api.read(path).program)
+
+    def machine(self, choice: random.Random) -> Mutant:
         """The TOML file of a target."""
         text = (
             importlib.resources.files("npu_mlir.targets")
             .joinpath(f"{choice.choice(TARGETS)}.toml")
             .read_text()
         )
-        damaged = damaged_text(choice, text)
-        self.last = f"machine\n{damaged}"
-        Path("damaged.toml").write_text(damaged)
+        return Mutant("machine", damaged_text(choice, text), self.use_machine)
+
+    def use_machine(self, text: str) -> None:
+        """Compile a model for a machine."""
+        Path("damaged.toml").write_text(text, encoding="utf-8", errors="replace")
         try:
             self.run(npu_mlir.api.read(self.dense, target="damaged.toml").program)
         except Wrong as error:
             # A machine that lacks a path is found out when it is needed.
             raise (error.__cause__ or error) from error
 
-    def weights(self, choice: random.Random) -> None:
+    def weights(self, choice: random.Random) -> Mutant:
         """The safetensors file beside a text."""
         path = Path("dense.mlir")
         if not path.exists():
@@ -136,28 +180,24 @@ class Mutants:
             data = len(header).to_bytes(8, "little") + header + data[size:]
         else:
             data = damaged_bytes(choice, data)
-        if choice.random() < 0.7:
-            # A file of ours that is not the one of the text is refused at once: go on to what is in it.
-            text = path.read_text()
-            Path("foreign.mlir").write_text(
-                text.replace("npu.weights_hash", "unused").replace("dense.saf", "foreign.saf")
-            )
-            Path("foreign.safetensors").write_bytes(data)
-            path = Path("foreign.mlir")
-        else:
-            Path("dense.safetensors").write_bytes(data)
-        self.last = f"weights {path}\n{data[:400]!r}"
-        self.run(npu_mlir.api.load(path))
+        # A file of ours that is not the one of the text is refused at once: most go on to what is in it.
+        foreign = choice.random() < 0.7
+        text = path.read_text()
+        Path("foreign.mlir").write_text(
+            text.replace("npu.weights_hash", "unused").replace("dense.saf", "foreign.saf")
+        )
+        name = "foreign" if foreign else "dense"
 
-    def command_line(self, choice: random.Random) -> None:
+        def use(data: bytes) -> None:
+            Path(f"{name}.safetensors").write_bytes(data)
+            self.run(npu_mlir.api.load(f"{name}.mlir"))
+
+        return Mutant(f"weights of {name}.mlir", data, use, lambda data: repr(data[:1000]))
+
+    def command_line(self, choice: random.Random) -> Mutant:
         """The arguments of a tool."""
-        from npu_mlir.tools import npu_compile, npu_opt, npu_reduce, npu_run
-
-        Path("dense.onnx").write_bytes(self.dense.SerializeToString())
-        Path("linalg.mlir").write_text(self.dense_text)
-        name, tool, options = choice.choice((
-            ("npu-compile", npu_compile.main, COMPILE), ("npu-run", npu_run.main, RUN),
-            ("npu-opt", npu_opt.main, OPT), ("npu-reduce", npu_reduce.main, REDUCE),
+        name, options = choice.choice((
+            ("npu-compile", COMPILE), ("npu-run", RUN), ("npu-opt", OPT), ("npu-reduce", REDUCE),
         ))  # fmt: skip
         arguments = [choice.choice(("dense.onnx", "linalg.mlir"))] if choice.random() < 0.95 else []
         if name == "npu-reduce":
@@ -170,12 +210,19 @@ class Mutants:
             if choice.random() < 0.3:
                 arguments.append(value)
         arguments = [a.replace("\0", "") for a in arguments]
-        self.last = f"{name} {arguments}"
+        return Mutant(name, arguments, lambda arguments: self.use_tool(name, arguments))
+
+    def use_tool(self, name: str, arguments: list[str]) -> None:
+        """Call a tool with arguments."""
+        from npu_mlir.tools import npu_compile, npu_opt, npu_reduce, npu_run
+
+        tools = {"npu-compile": npu_compile, "npu-run": npu_run, "npu-opt": npu_opt, "npu-reduce": npu_reduce}
+        Path("dense.onnx").write_bytes(self.dense.SerializeToString())
+        Path("linalg.mlir").write_text(self.dense_text)
         out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
         with redirect_stdout(out), redirect_stderr(err):
-            status = tool(arguments)
-        err.flush()
-        text = err.buffer.getvalue().decode()  # type: ignore
+            status = tools[name].main([*arguments])
+        text = out_text(err)
         if status and "error" not in text and "agree" not in out_text(out):
             raise Wrong(f"status {status} without an error")
         if "unexpected" in text and "failed" in text:
@@ -230,24 +277,6 @@ class Mutants:
 
     # ---- what is done with it
 
-    def take(self, what: str, path: Path, data: bytes) -> None:
-        """Write a file, read it as a program, and run it."""
-        path.write_bytes(data)
-        self.last = f"{what}\n" + self.shown(path, data)
-        target = "toy" if path.suffix == ".onnx" else None
-        self.run(npu_mlir.api.read(path, target=target).program)
-
-    def shown(self, path: Path, data: bytes) -> str:
-        """Data as text for a report."""
-        if path.suffix != ".onnx":
-            return data.decode("utf-8", "replace")
-        model = onnx.ModelProto()
-        try:
-            model.ParseFromString(data)
-            return onnx.printer.to_text(model)[:3000]
-        except Exception:
-            return repr(data[:1000])
-
     def run(self, program: Program) -> None:
         """Run a program at its level and as instructions, on the same inputs."""
         level = program.level
@@ -272,6 +301,15 @@ class Mutants:
                 raise Wrong(
                     f"values of {level} differ from instructions: {found[name].ravel()[:8]}, {array.ravel()[:8]}"
                 )
+
+
+def shown_model(data: bytes | onnx.ModelProto) -> str:
+    """A model as text for a report."""
+    try:
+        model = onnx.ModelProto.FromString(data) if isinstance(data, bytes) else data
+        return onnx.printer.to_text(model)[:3000]
+    except Exception:
+        return repr(data)[:3000]
 
 
 def out_text(stream: Any) -> str:

@@ -1,10 +1,11 @@
-"""Cutting a failing model down: the same failure with fewer outputs, nodes and inputs."""
+"""Cutting down what fails: the same with fewer outputs, nodes and inputs, or with fewer bytes, lines or fields."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import onnx
@@ -71,6 +72,80 @@ def _with(case: GraphCase, outputs: Sequence[str] = (), given: Sequence[str] = (
     graph.input.extend(value_info(name, case.values[name]) for name in inputs)
     graph.output.extend(value_info(name, case.values[name]) for name in ends)
     yield replace(case, model=model)
+
+
+# ---- damaged inputs
+
+
+def reduce_data(data: Any, fails: Callable[[Any], bool], steps: int = STEPS) -> Any:
+    """The smallest data found for which `fails` holds: bytes, a text, a list of arguments or a protobuf message."""
+    tries = count(1)
+
+    def bounded(candidate: Any) -> bool:
+        return next(tries) <= steps and fails(candidate)
+
+    match data:
+        case bytes():
+            return bytes(_cut(data, lambda part: bounded(bytes(part))))
+        case str():
+            for separator in (r"(?<=\n)", r"(\s+|[\w.%@-]+|[^\w\s])"):
+                pieces = [piece for piece in re.split(separator, data) if piece]
+                data = "".join(_cut(pieces, lambda part: bounded("".join(part))))
+            return data
+        case list():
+            return _cut(data, bounded)
+        case _:
+            return _fewer_fields(data, bounded)
+
+
+def _cut(items: Any, fails: Callable[[Any], bool]) -> Any:
+    """The items without all parts that `fails` holds without: from halves down to single ones."""
+    size = max(1, len(items) // 2)
+    while size:
+        place = 0
+        while place < len(items):
+            fewer = items[:place] + items[place + size :]
+            if fails(fewer):
+                items = fewer
+            else:
+                place += size
+        size //= 2
+    return items
+
+
+def _fewer_fields(message: Any, fails: Callable[[Any], bool]) -> Any:
+    """The message without the fields, and entries of fields, that `fails` holds without."""
+    place = 0
+    while True:
+        smaller = _copied(message)
+        if not _take_out(smaller, place):
+            return message
+        if fails(smaller):
+            message = smaller
+        else:
+            place += 1
+
+
+def _take_out(message: Any, place: int) -> bool:
+    """Take out a field, or an entry of one, by its number among all; whether there was one."""
+    numbers = count()
+
+    def search(inner: Any) -> bool:
+        for field, value in inner.ListFields():
+            repeated = hasattr(value, "__len__") and not isinstance(value, str | bytes)
+            entries = range(len(value)) if repeated else ()
+            for index in reversed(entries):
+                if next(numbers) == place:
+                    del value[index]
+                    return True
+            if not repeated and next(numbers) == place:
+                inner.ClearField(field.name)
+                return True
+            if field.type == field.TYPE_MESSAGE and any(map(search, value if repeated else [value])):
+                return True
+        return False
+
+    return search(message)
 
 
 def _copied(message: Any) -> Any:

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -96,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 run_graph(seed, findings)
             else:
                 outcome = mutants.judge(seed)
-                findings.add("mutant", seed, outcome, lambda: mutants.last)
+                findings.add("mutant", seed, outcome, partial(mutants.reduced, outcome))
     findings.print_summary()
     return 1 if findings.found else 0
 

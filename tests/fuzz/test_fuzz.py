@@ -13,8 +13,8 @@ from onnx import helper
 from fuzz.graphs import GraphCase, random_graph
 from fuzz.judge import judge_graph, outcome_of
 from fuzz.limits import Hang
-from fuzz.mutants import Mutants
-from fuzz.reduce import printed, reduce_graph
+from fuzz.mutants import Mutant, Mutants
+from fuzz.reduce import printed, reduce_data, reduce_graph
 from fuzz.reference import make_model, value_info
 
 PARTS, GRAPHS = 4, 20
@@ -44,7 +44,7 @@ def test_damaged_inputs_are_refused_or_mean_something(part: int, tmp_path: Path)
     ends = Counter[str]()
     for seed in range(part * MUTANTS, (part + 1) * MUTANTS):
         outcome = mutants.judge(seed)
-        assert not outcome.is_finding, f"mutant:{seed} {outcome.text}\n{mutants.last}"
+        assert not outcome.is_finding, f"mutant:{seed} {outcome.text}\n{mutants.reduced(outcome)}"
         ends[outcome.kind] += 1
     assert min(ends["right"], ends["refused"]) > MUTANTS / 20
 
@@ -102,3 +102,27 @@ def test_graphs_depend_on_their_seed_alone():
     assert first is not None and second is not None
     assert first.model == second.model
     assert all(np.array_equal(first.values[name], second.values[name]) for name in first.values)
+
+
+def test_damaged_data_is_cut_down_to_what_fails():
+    assert reduce_data(b"abcdefgh", lambda part: b"c" in part) == b"c"
+    assert reduce_data("a b\nc %d\ne", lambda part: "%d" in part) == "%d"
+    assert reduce_data(["-o", "x", "--emit=y"], lambda part: "x" in part) == ["x"]
+
+
+def test_fields_of_a_damaged_message_are_taken_out():
+    model = chain().model
+    small = reduce_data(model, lambda m: any(node.op_type == "Neg" for node in m.graph.node))
+    assert str(small).split() == ["graph", "{", "node", "{", "op_type:", '"Neg"', "}", "}"]
+
+
+def test_a_finding_in_a_damaged_input_is_shown_without_what_it_does_not_need(tmp_path: Path):
+    mutants = Mutants(tmp_path)
+
+    def use(text: str) -> None:
+        if "b" in text:
+            raise KeyError("b")
+
+    mutants.last = Mutant("text", "a\nb\nc\n", use)
+    outcome = outcome_of(lambda: use("b"))
+    assert mutants.reduced(outcome) == "text\nb"

@@ -594,7 +594,9 @@ def pool(g: Builder, operator: str) -> Spec | None:
 
 @generates("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 def global_pool(g: Builder, operator: str) -> Spec | None:
-    return Spec(operator, [spatial(g)])
+    value = spatial(g)
+    # ONNX's reference is wrong about the shape of a maximum of nothing.
+    return Spec(operator, [value]) if value.array.size or operator != "GlobalMaxPool" else None
 
 
 @generates("Conv", "ConvTranspose")

@@ -198,7 +198,8 @@ def continued(body: Body, like: Value) -> Value:
 @generates("Loop")
 def loop(g: Builder, operator: str) -> Spec | None:
     """A loop with a count that is known, one value that is carried on, and one of each iteration."""
-    start = g.pick(lambda v: v.array.dtype == np.float32 and v.rank <= 4)
+    # ONNX's reference, which is asked where there is nothing in an array, stacks in another way.
+    start = g.pick(lambda v: v.array.dtype == np.float32 and v.rank <= 4 and v.array.size > 0)
     if start is None or g.depth >= DEEPEST:
         return None
     seen = [v for v in captured(g, 2) if v is not start]
@@ -238,7 +239,7 @@ def scan(g: Builder, operator: str) -> Spec | None:
     if value is None or g.depth >= DEEPEST or g.opset < 9:
         return None
     axis = g.axis(value.rank) if g.opset >= 11 else g.random.randrange(value.rank)
-    if not 0 < value.shape[axis] <= 8:
+    if not value.array.size or value.shape[axis] > 8:
         return None
     seen = captured(g, 1)
     error = None if value.error is None else np.take(value.error, 0, axis)

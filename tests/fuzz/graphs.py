@@ -556,7 +556,9 @@ def schema(operator: str, opset: int) -> Any:
 
 
 def is_rounded(node: onnx.NodeProto, values: dict[str, Value]) -> bool:
-    """Whether results are rounded even where the right ones have few digits: powers with exponents of many kinds."""
+    """Whether results are rounded even where the right ones have few digits: means, powers of many exponents."""
+    if node.op_type in ("ReduceMean", "Mean", "AveragePool", "GlobalAveragePool"):
+        return True
     exponent = values.get(node.input[1]) if node.op_type == "Pow" else None
     return exponent is not None and not (exponent.is_known and exponent.array.size == 1)
 

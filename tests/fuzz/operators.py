@@ -505,6 +505,9 @@ def reduction(g: Builder, operator: str) -> Spec | None:
         and np.square(value.array).sum() > 6e4
     ):
         return None
+    if operator == "ReduceMean" and not value.array.size:
+        # Nothing is said about the mean of nothing.
+        return None
     if operator == "ReduceLogSumExp" and value.array.size and value.array.max() > 8:
         return None
     axes = g.axes(value.rank) if g.chance(0.8) else None

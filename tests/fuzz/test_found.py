@@ -158,3 +158,37 @@ def test_a_single_element_at_a_place_known_in_the_run_after_a_text():
     values = {"x": x, "i": at, "y": np.asarray(x[at])}
     case = GraphCase(0, make_model(graph, 17), values, {"y": None}, "ascend-910b", "f32", level="tile")
     assert judge_graph(case).kind == "right"
+
+
+@pytest.mark.parametrize(("operator", "gates"), [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
+def test_a_recurrence_of_constants_keeps_its_lengths_and_its_limit(operator: str, gates: int):
+    """ONNX's reference implementation, which folds constants, knows neither."""
+    numbers = np.random.default_rng(0)
+    shapes = {"x": (2, 2, 4), "w": (1, gates * 5, 4), "r": (1, gates * 5, 5)}
+    weights: dict[str, Any] = {n: numbers.standard_normal(s).astype(np.float32) for n, s in shapes.items()}
+    weights["n"] = np.asarray([1, 2], np.int32)
+    node = helper.make_node(operator, ["x", "w", "r", "", "n"], ["y"], hidden_size=5, clip=0.5)
+    assert outcome([node], {}, weights).kind == "right"
+
+
+def test_quantized_products_of_constants_round_halves_to_even():
+    """ONNX's reference implementation rounds before it adds the zero point, and after a product in another order."""
+    weights: dict[str, Any] = {
+        "a": np.arange(-8, 8, dtype=np.int8).reshape(4, 4),
+        "b": np.arange(-6, 10, dtype=np.int8).reshape(4, 4),
+        "as": np.asarray(0.5, np.float32), "az": np.asarray(1, np.int8),
+        "bs": np.asarray(0.25, np.float32), "bz": np.asarray(-1, np.int8),
+        "ys": np.asarray(2.0, np.float32), "yz": np.asarray(3, np.int8),
+    }  # fmt: skip
+    node = helper.make_node("QLinearMatMul", ["a", "as", "az", "b", "bs", "bz", "ys", "yz"], ["y"])
+    result = outcome([node], {}, weights, tolerance=0)
+    assert result.kind == "right", result.text
+
+
+def test_sums_of_constant_halves_are_not_rounded_at_each_step():
+    """One more than 2048 is no half: the sum of ones is, and ends there if each step is rounded."""
+    weights = {"w": np.ones((4, 4096), np.float16)}
+    node = helper.make_node("CumSum", ["w", "a"], ["y"])
+    assert not outcome([node], {}, {**weights, "a": np.asarray(1)}, tolerance=1e-3).is_finding
+    node = helper.make_node("ReduceSum", ["w", "a"], ["y"])
+    assert outcome([node], {}, {**weights, "a": np.asarray([1])}, tolerance=1e-3).kind == "right"

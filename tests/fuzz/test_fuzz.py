@@ -10,15 +10,20 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from fuzz.graphs import GraphCase, random_graph
-from fuzz.judge import judge_graph, outcome_of
+from fuzz.graphs import Builder, GraphCase, Spec, generators, random_graph
+from fuzz.judge import check, judge_graph, outcome_of
 from fuzz.limits import Hang
 from fuzz.mutants import Mutant, Mutants
 from fuzz.reduce import printed, reduce_data, reduce_graph
 from fuzz.reference import make_model, value_info
+from npu_mlir.frontends.onnx.fold import CannotEvaluate, evaluate
+from npu_mlir.frontends.onnx.node import Unsupported
 
 PARTS, GRAPHS = 4, 20
 """Parts for several processes, and graphs in each."""
+
+FOLDED = 400
+"""Nodes that are folded."""
 
 MUTANTS = 120
 """Damaged inputs in each of two parts."""
@@ -35,6 +40,29 @@ def test_random_graphs_compute_what_onnxruntime_computes(part: int):
             assert not outcome.is_finding, f"graph:{seed} {outcome.text}"
             right += outcome.kind == "right"
     assert right > GRAPHS / 3
+
+
+def test_single_constant_nodes_are_folded_to_what_onnxruntime_computes():
+    """ONNX's reference, which folds them, ignores attributes of some operators: these are left alone."""
+    folded = 0
+    for seed in range(FOLDED):
+        builder = Builder(seed)
+        builder.input(builder.data(builder.shape(), np.float32))
+        operator = sorted(generators())[seed % len(generators())]
+        spec = generators()[operator](builder, operator)
+        if not isinstance(spec, Spec) or spec.captured or not builder.add(spec):
+            continue
+        operands = [value.array if value else None for value in spec.inputs]
+        try:
+            found = evaluate(builder.nodes[-1], operands, {"": builder.opset})
+        except (CannotEvaluate, Unsupported):
+            continue
+        folded += 1
+        values = builder.values[-len(found) :]
+        right = {value.name: value.array for value in values}
+        errors = {value.name: value.error for value in values}
+        check(dict(zip(right, found, strict=True)), right, errors)
+    assert folded > FOLDED / 4
 
 
 @pytest.mark.slow

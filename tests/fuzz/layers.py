@@ -23,9 +23,9 @@ def recurrent(g: Builder, operator: str) -> Spec | None:
         # Its functions have limits in onnxruntime, where those of infinities are lost.
         return None
     found = g.pick(
-        lambda v: v.array.dtype == np.float32 and v.rank == 3 and v.shape[0] <= 7 and v.shape[2] <= 17
+        lambda v: v.array.dtype == np.float32 and v.rank == 3 and v.shape[0] <= 4 and v.shape[2] <= 17
     )
-    value = found or g.new((g.random.choice((1, 2, 3, 5)), g.extent(4), g.extent(9)), np.float32)
+    value = found or g.new((g.random.choice((1, 2, 2, 4)), g.extent(4), g.extent(9)), np.float32)
     steps, batch, width = value.shape
     hidden, gates = g.random.choice((1, 2, 3, 5, 8, 16)), GATES[operator]
     direction = g.random.choice(("forward", "forward", "reverse", "bidirectional"))

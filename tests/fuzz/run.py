@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -90,7 +92,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.nice(max(0, 10 - os.nice(0)))
     findings = Findings()
     print(f"seed {options.seed}")
-    with TemporaryDirectory() as folder:
+    # Whoever ends it gets to know what it did.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with TemporaryDirectory() as folder, suppress(KeyboardInterrupt):
         mutants = Mutants(Path(folder))
         for kind, seed in _cases(options):
             if kind == "graph":

@@ -115,6 +115,8 @@ def bound(work: KernelWork, target: Target) -> Bound:
 def _cube_cycles(p: ProductWork, target: Target) -> int:
     steps = cube_cycles(CubeWork(p.m, p.k, p.n, p.element), target)
     most = math.isqrt((target.l0a * 8 // p.bits) * (target.l0b * 8 // p.bits) * (target.l0c // ACCUMULATOR))
+    # A buffer may be too small for a single element: something else says so.
+    most = max(1, most)
     return p.batch * (steps + -(-p.m * p.k * p.n // most) * target.latencies["mmad"])
 
 

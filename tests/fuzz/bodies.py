@@ -202,7 +202,7 @@ def loop(g: Builder, operator: str) -> Spec | None:
     start = g.pick(lambda v: v.array.dtype == np.float32 and v.rank <= 4 and v.array.size > 0)
     if start is None or g.depth >= DEEPEST:
         return None
-    seen = [v for v in captured(g, 2) if v is not start]
+    seen = [v for v in captured(g, 2) if v is not start and v.array.size]
     state = replace(start, name="state", is_known=False)
     number = Value("i", np.asarray(1, np.int64), None)
     body = Body(g, [*seen, state])
@@ -241,7 +241,7 @@ def scan(g: Builder, operator: str) -> Spec | None:
     axis = g.axis(value.rank) if g.opset >= 11 else g.random.randrange(value.rank)
     if not value.array.size or value.shape[axis] > 8:
         return None
-    seen = captured(g, 1)
+    seen = [v for v in captured(g, 1) if v.array.size]
     error = None if value.error is None else np.take(value.error, 0, axis)
     part = Value("part", np.asarray(np.take(value.array, 0, axis)), error)
     start = g.new(part.shape, np.float32) if g.chance(0.7) else None

@@ -192,3 +192,20 @@ def test_sums_of_constant_halves_are_not_rounded_at_each_step():
     assert not outcome([node], {}, {**weights, "a": np.asarray(1)}, tolerance=1e-3).is_finding
     node = helper.make_node("ReduceSum", ["w", "a"], ["y"])
     assert outcome([node], {}, {**weights, "a": np.asarray([1])}, tolerance=1e-3).kind == "right"
+
+
+@pytest.mark.parametrize("space", ["l0a", "l0b", "l0c"])
+def test_a_buffer_without_room_for_an_element_divides_nothing_by_zero(space: str):
+    x, w = (np.ones(shape, np.float32) for shape in ((4, 8), (8, 4)))
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    graph = helper.make_graph(
+        [node],
+        "found",
+        [value_info("x", x)],
+        [helper.make_empty_tensor_value_info("y")],
+        [numpy_helper.from_array(w, "w")],
+    )
+    target = npu_mlir.Target.load("ascend-910").replace(**{space: "3"})
+    with pytest.raises(UserError) as error:
+        npu_mlir.compile(make_model(graph, 17), target=target, emit="isa")
+    assert "unexpected" not in error.value.message

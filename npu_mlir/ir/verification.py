@@ -53,7 +53,9 @@ def check_sizes(op: Operation, sound: set[int]) -> None:
 
     `sound` has the attributes that are known to be right, by identity: comparing them takes longer.
     """
-    for attribute in (*(value.type for value in op.results), *op.properties.values()):
+    attributes = [value.type for value in op.results]
+    attributes += op.properties.values()
+    for attribute in attributes:
         if id(attribute) in sound:
             continue
         sound.add(id(attribute))

@@ -46,10 +46,10 @@ def _same_regions(op: Operation, other: Operation) -> bool:
     return all(a.is_structurally_equivalent(b) for a, b in zip(op.regions, other.regions, strict=True))
 
 
-def _simplify_region(region: Region, outer: Scope) -> None:
+def _simplify_region(region: Region, scope: Scope) -> None:
+    """Simplify the ops of a region; those of `scope` are visible in it."""
     for block in region.blocks:
-        # Lists are shared with the outer scope: copy those that are added to.
-        scope = dict(outer)
+        added: list[Hashable] = []
         for op in list(block.ops):
             if is_dead(op):
                 count("num-dce'd", description="Dead operations erased")
@@ -58,15 +58,17 @@ def _simplify_region(region: Region, outer: Scope) -> None:
             inner: Scope = {} if op.has_trait(IsolatedFromAbove) else scope
             for nested in op.regions:
                 _simplify_region(nested, inner)
-            _merge(op, scope)
+            _merge(op, scope, added)
+        for key in added:
+            scope[key].pop()
 
 
-def _merge(op: Operation, scope: Scope) -> None:
-    """Replace `op` by an equal one in `scope`, or add it there."""
+def _merge(op: Operation, scope: Scope, added: list[Hashable]) -> None:
+    """Replace `op` by an equal one in `scope`, or add it there and its key to `added`."""
     if not op.results or op.name in _DESTINATIONS or op.has_trait(IsTerminator) or not is_pure(op):
         return
     key = _key(op)
-    candidates = scope.get(key, [])
+    candidates = scope.setdefault(key, [])
     for known in candidates:
         if _same_regions(op, known):
             for old, new in zip(op.results, known.results):
@@ -76,7 +78,8 @@ def _merge(op: Operation, scope: Scope) -> None:
             op.detach()
             op.erase()
             return
-    scope[key] = [*candidates, op]
+    candidates.append(op)
+    added.append(key)
 
 
 class CommonSubexpressionElimination(ModulePass):

@@ -27,12 +27,15 @@ def erase_dead_ops(op: Operation) -> bool:
     changed = False
     for region in op.regions:
         for block in reversed(region.blocks):
-            for nested in reversed(list(block.ops)):
+            nested = block.last_op
+            while nested is not None:
+                previous = nested.prev_op
                 if is_dead(nested):
                     block.erase_op(nested)
                     changed = True
                 elif nested.regions:
                     changed |= erase_dead_ops(nested)
+                nested = previous
     return changed
 
 

@@ -102,9 +102,10 @@ def _form(function: FuncOp, target: Target, kernels: _Kernels) -> None:
     for product in (c for c in computes if c.contraction):
         with located_errors(cast("linalg.GenericOp", product.key)):
             target.cube.tile(factor_type(product))
-    groups = form_groups(computes, _dependencies(block), lambda g: is_legal(g, target))
+    dependencies = _dependencies(block)
+    groups = form_groups(computes, dependencies, lambda g: is_legal(g, target))
     if any(wanted(kind, FormKernels.name) for kind in RemarkKind):
-        explain_groups(groups, _dependencies(block), target, FormKernels.name)
+        explain_groups(groups, dependencies, target, FormKernels.name)
     for group in groups:
         _launch(group, block, kernels)
     for op in reversed(list(block.ops)):
@@ -152,7 +153,8 @@ def _dependencies(block: Block) -> dict[Hashable, list[Hashable]]:
 
 def _producers(op: Operation, block: Block) -> list[Operation]:
     """The operations of the block whose results an operation reads, in its regions as well."""
-    owners = (value.owner for inner in op.walk() for value in inner.operands)
+    inside = op.walk() if op.regions else (op,)
+    owners = (value.owner for inner in inside for value in inner.operands)
     return [owner for owner in owners if isinstance(owner, Operation) and owner.parent is block]
 
 
@@ -247,20 +249,20 @@ def _leave_to_host(op: Operation) -> None:
 def _sort_topologically(block: Block) -> None:
     """Reorder the operations so that each follows those it reads, otherwise in their present order."""
     ops = list(block.ops)
-    placed: set[Operation] = set()
-    order: list[Operation] = []
+    producers = {op: _producers(op, block) for op in ops}
+    # In the order in which they are placed.
+    placed: dict[Operation, None] = {}
     for root in ops:
         stack = [root]
         while stack:
             op = stack[-1]
-            missing = [producer for producer in _producers(op, block) if producer not in placed]
-            if missing and op not in placed:
+            missing = [] if op in placed else [p for p in producers[op] if p not in placed]
+            if missing:
                 stack += missing
                 continue
             stack.pop()
-            if op not in placed:
-                placed.add(op)
-                order.append(op)
+            placed[op] = None
+    order = list(placed)
     if order != ops:
         for op in ops:
             op.detach()

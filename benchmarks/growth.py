@@ -1,21 +1,26 @@
 """How the compiler grows: CPU time on chains, transformers and ResNet-50, and the memory that it needs for weights.
 
     python benchmarks/growth.py                                 the table of `make bench`
-    python benchmarks/growth.py chain 400 | equal 128 | unequal 32 | resnet50 f16 [--profile]   one of them
+    python benchmarks/growth.py chain 1000 5000 | equal 128 | unequal 32 | resnet50 f16 [--rounds=3] [--profile]
 
-Every compile runs in a process of its own, which first compiles a small model, so that start-up does not count, and
-then does a fixed piece of work in pure Python: what it takes says how fast the machine is at that time.
+Each kind of model is compiled in a process of its own, which first compiles a small one, so that start-up does not
+count. Before and after every compile it does a fixed piece of work in pure Python: what it takes says how fast the
+machine is at that time. Models that are compared are compiled in turn in one process, in several rounds.
 """
 
 from __future__ import annotations
 
+import argparse
+import gc
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -122,8 +127,14 @@ def cpu_of(work: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def one(kind: str, argument: str, profile: bool = False) -> dict[str, float]:
-    """Compile one model in this process: CPU seconds, and those of the fixed work beside.
+def machine_now() -> float:
+    """CPU seconds of the fixed work at this time, the median of three."""
+    return statistics.median(cpu_of(fixed_work) for _ in range(3))
+
+
+def compare(kind: str, arguments: Sequence[str], rounds: int = 1, profile: bool = False) -> list[Round]:
+    """Compile models in this process, in turn, as often as there are rounds: CPU seconds of each, and those of the
+    fixed work beside, which is the mean of before and after.
 
     Chains and transformers are compiled as the tools do it, without the garbage collector.
     """
@@ -133,51 +144,71 @@ def one(kind: str, argument: str, profile: bool = False) -> dict[str, float]:
     npu_mlir.compile(chain(6))
     npu_mlir.compile(transformer(1))
     precision = "f32"
-    if kind == "resnet50":
-        from fetch_model import fetch
+    models: dict[str, object] = {}
+    for argument in arguments:
+        if kind == "resnet50":
+            from fetch_model import fetch
 
-        model, precision = fetch("resnet50"), argument
-    else:
-        model = chain(int(argument)) if kind == "chain" else transformer(int(argument), equal=kind == "equal")
-    work = cpu_of(fixed_work)
+            models[argument], precision = fetch("resnet50"), argument
+        elif kind == "chain":
+            models[argument] = chain(int(argument))
+        else:
+            models[argument] = transformer(int(argument), equal=kind == "equal")
     if profile:
         import cProfile
         import pstats
 
         with cProfile.Profile() as profiler:
-            npu_mlir.compile(model, precision=precision)
+            npu_mlir.compile(models[arguments[0]], precision=precision)
         for order in ("cumulative", "tottime"):
             pstats.Stats(profiler).strip_dirs().sort_stats(order).print_stats(60)
-    with nullcontext() if kind == "resnet50" else collector_off():
-        seconds = cpu_of(lambda: npu_mlir.compile(model, precision=precision))
-    return {"seconds": seconds, "work": min(work, cpu_of(fixed_work))}
+    found: list[Round] = []
+    for _ in range(rounds):
+        costs: Round = {}
+        for argument, model in models.items():
+            before = machine_now()
+            with nullcontext() if kind == "resnet50" else collector_off():
+                seconds = cpu_of(partial(npu_mlir.compile, model, precision=precision))
+            gc.collect()
+            costs[argument] = {"seconds": seconds, "work": (before + machine_now()) / 2}
+        found.append(costs)
+    return found
 
 
-def measured(kind: str, argument: str) -> dict[str, float]:
-    """`one` in a process of its own, the better of two."""
-    command = [sys.executable, __file__, kind, argument]
-    runs = [json.loads(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(2)]
-    return min(runs, key=lambda found: found["seconds"] / found["work"])
+Round = dict[str, dict[str, float]]
+"""The CPU seconds of each model once, and of the fixed work beside it."""
+
+
+def measured(kind: str, *arguments: str, rounds: int = 2) -> list[Round]:
+    """`compare` in a process of its own."""
+    command = [sys.executable, __file__, kind, *arguments, f"--rounds={rounds}"]
+    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+
+
+def over_work(cost: dict[str, float]) -> float:
+    """The CPU time of a compile in units of the fixed work."""
+    return cost["seconds"] / cost["work"]
 
 
 def cpu_rows() -> list[list[str]]:
-    """CPU time of each compile, and relative to the fixed work beside it."""
-    cases = (
-        ("chain of 200 nodes", "chain", "200", ""),
-        ("chain of 1,000 nodes", "chain", "1000", ""),
-        ("chain of 5,000 nodes", "chain", "5000", "6 times that of 1,000"),
-        ("128 equal transformer layers", "equal", "128", ""),
-        ("32 unequal transformer layers", "unequal", "32", ""),
-        ("ResNet-50 f16, collector on", "resnet50", "f16", ""),
-    )
+    """CPU time of each compile, the best, and its median relative to the fixed work beside it.
+
+    Lengths of chains are compared within one process, round by round."""
     rows: list[list[str]] = []
-    found: dict[str, float] = {}
-    for name, kind, argument, goal in cases:
-        cost = measured(kind, argument)
-        found[kind + argument] = ratio = cost["seconds"] / cost["work"]
-        if goal:
-            goal = f"{ratio / found['chain1000']:.1f} times that of 1,000 (goal: at most 6)"
-        rows.append([name, f"{cost['seconds']:.1f} s", f"{ratio:.0f}", goal])
+
+    def add(name: str, rounds: list[Round], argument: str, goal: str = "") -> None:
+        seconds = min(costs[argument]["seconds"] for costs in rounds)
+        ratio = statistics.median(over_work(costs[argument]) for costs in rounds)
+        rows.append([name, f"{seconds:.1f} s", f"{ratio:.0f}", goal])
+
+    chains = measured("chain", "200", "1000", "5000", rounds=3)
+    growth = statistics.median(over_work(costs["5000"]) / over_work(costs["1000"]) for costs in chains)
+    add("chain of 200 nodes", chains, "200")
+    add("chain of 1,000 nodes", chains, "1000")
+    add("chain of 5,000 nodes", chains, "5000", f"{growth:.1f} times that of 1,000 (goal: at most 6)")
+    add("128 equal transformer layers", measured("equal", "128"), "128")
+    add("32 unequal transformer layers", measured("unequal", "32"), "32")
+    add("ResNet-50 f16, collector on", measured("resnet50", "f16"), "f16")
     return rows
 
 
@@ -211,8 +242,13 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    arguments = [a for a in sys.argv[1:] if a != "--profile"]
-    if arguments:
-        print(json.dumps(one(*arguments, profile="--profile" in sys.argv)))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("kind", nargs="?", choices=("chain", "equal", "unequal", "resnet50"))
+    parser.add_argument("arguments", nargs="*", help="numbers of nodes or layers, or the precision")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--profile", action="store_true")
+    options = parser.parse_args()
+    if options.kind:
+        print(json.dumps(compare(options.kind, options.arguments, options.rounds, options.profile)))
     else:
         main()

@@ -67,13 +67,14 @@ def _rewrite(tanh: TanhOp, store: WeightStore) -> None:
     if half is None:
         return
     gate = SigmoidOp(_doubled(tanh, store))
-    join_locations(gate, tanh, more, half)
+    join_locations(gate, tanh, more, *([half] if half is product else []))
     value = insert_before(more, gate)
     if half is product:
         replace(product, value)
         return
     # The product stays, of the sigmoid and of what was to be halved.
     product.operands[product.operands.index(more.result)] = value
+    join_locations(product, product, half)
     kept = next(v for v in half.operands if _number(v, store) != 0.5)
     if half is factor.owner:
         product.operands[product.operands.index(factor)] = kept

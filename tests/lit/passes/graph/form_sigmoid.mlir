@@ -27,7 +27,7 @@ func.func @gelu(%w: tensor<2x3xf32>) -> tensor<2x3xf32> {
 // CHECK-NEXT:   %[[A:.*]] = graph.mul %x, %[[S]]
 // CHECK:        %[[W:.*]] = graph.mul %{{.*}}, %v
 // CHECK-NEXT:   %[[T:.*]] = graph.sigmoid %[[W]]
-// CHECK-NEXT:   %[[B:.*]] = graph.mul %[[T]], %x
+// CHECK-NEXT:   %[[B:.*]] = graph.mul %[[T]], %x {npu.node = "product+half"}
 // CHECK-NEXT:   func.return %[[A]], %[[B]]
 func.func @halves(%x: tensor<4xf32>, %v: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %one = arith.constant dense<1.0> : tensor<f32>
@@ -38,8 +38,8 @@ func.func @halves(%x: tensor<4xf32>, %v: tensor<4xf32>) -> (tensor<4xf32>, tenso
   %3 = graph.mul %0, %2 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   %4 = graph.tanh %v : (tensor<4xf32>) -> tensor<4xf32>
   %5 = graph.add %4, %one : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
-  %6 = graph.mul %5, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %7 = graph.mul %half, %6 : (tensor<f32>, tensor<4xf32>) -> tensor<4xf32>
+  %6 = graph.mul %5, %x {npu.node = "product"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %7 = graph.mul %half, %6 {npu.node = "half"} : (tensor<f32>, tensor<4xf32>) -> tensor<4xf32>
   func.return %3, %7 : tensor<4xf32>, tensor<4xf32>
 }
 

@@ -26,7 +26,6 @@ Does not handle: atan2, cbrt, copysign, integer powers; they stay as they are.
 from __future__ import annotations
 
 import math as python_math
-from collections.abc import Sequence
 
 from xdsl.context import Context
 from xdsl.dialects import arith, math
@@ -191,27 +190,29 @@ def _log1p(code: Code, x: SSAValue) -> SSAValue:
 
 
 def _narrow_tanh(code: Code, x: SSAValue) -> SSAValue:
-    """A minimax fit of ours, within 2^-14: all that 16 bits show."""
-    return _odd_fraction(code, x, 4.3, (1352.0481, 141.28009, 1.0), (1352.0769, 591.7711, 18.220266))
+    """x itself below 0.02, where the next term, `x^3 / 3`, is less than 2^-12 of it, else `1 - 2 / (exp(2x) + 1)` in
+    f32. Within 0.51 ulp of f16. Doubled and compared in 16 bits, which takes half as long."""
+    if bit_width(x.type) < 16:
+        x = code.cast(x, f32)
+    power = code.apply("exp", code.cast(code.apply("mul", x, 2), f32))
+    far = code.apply("sub", 1, code.apply("div", 2, code.apply("add", power, 1)))
+    return code.select_less(code.apply("abs", x), code.constant(0.02, x.type), x, code.cast(far, x.type))
+
+
+_ERF_OVER, _ERF_UNDER = (38.1229, 5.624061, 1), (33.786472, 16.230602, 2.9605129, 0.1231869)
+"""`erf(x) / x` as a fraction p(z) / q(z) of z = x * x for |x| < 2.75, within 2^-15 (a minimax fit of ours). The last
+coefficient of p is 1, which saves a product."""
 
 
 def _narrow_erf(code: Code, x: SSAValue) -> SSAValue:
-    """A minimax fit of ours, within 2^-15: all that 16 bits show."""
-    over = (38.1229, 5.624061, 1.0)
-    return _odd_fraction(code, x, 2.75, over, (33.786472, 16.230602, 2.9605129, 0.1231869))
-
-
-def _odd_fraction(
-    code: Code, x: SSAValue, end: float, over: Sequence[float], under: Sequence[float]
-) -> SSAValue:
-    """`x p(x * x) / q(x * x)` in f32, constant from the end of an interval on. The operand is cut off in its own type
-    where that has 16 bits: as many instructions, half as long. A last coefficient of 1 in p saves a product."""
+    """`x p(x * x) / q(x * x)` in f32, constant from 2.75 on, within 0.6 ulp of f16. The operand is cut off in its own
+    type where that has 16 bits: as many instructions, half as long."""
     if bit_width(x.type) < 16:
         x = code.cast(x, f32)
-    x = code.cast(code.apply("max", code.apply("min", x, end), -end), f32)
+    x = code.cast(code.apply("max", code.apply("min", x, 2.75), -2.75), f32)
     square = code.apply("mul", x, x)
-    numerator = code.apply("mul", x, code.polynomial(square, over))
-    return code.apply("div", numerator, code.polynomial(square, under))
+    numerator = code.apply("mul", x, code.polynomial(square, _ERF_OVER))
+    return code.apply("div", numerator, code.polynomial(square, _ERF_UNDER))
 
 
 def _rsqrt(code: Code, x: SSAValue) -> SSAValue:

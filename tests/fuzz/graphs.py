@@ -606,7 +606,7 @@ def random_graph(seed: int) -> GraphCase | None:
         warnings.simplefilter("ignore")
         builder.input(builder.data(builder.shape(), _first_type(builder)))
         builder.grow(
-            [*sorted(generators()), *OFTEN, *OFTEN], builder.random.choice((1, 1, 1, 1, 1, 2, 2, 2, 3, 4, 6))
+            [*sorted(generators()), *OFTEN, *OFTEN], builder.random.choice((1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 4))
         )
         case = builder.finish(seed)
         return case and disguised(case, builder.random)

@@ -40,7 +40,7 @@ from npu_mlir.validation.comparison import compare
 BASES = 40
 """Models that are damaged."""
 
-SMALL = 3
+SMALL = 2
 """Nodes that these may have: a damaged one tells no more about itself for being large."""
 
 CLOSE = Tolerance(5e-2, 5e-2)

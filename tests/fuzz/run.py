@@ -49,6 +49,7 @@ class Findings:
         key = f"{outcome.kind}: {outcome.signature}"
         self.found[key] += 1
         if self.found[key] > 1:
+            print(f"==== {what}:{seed} {key}, once more: {outcome.text[-200:]}", flush=True)
             return
         text = f"==== {what}:{seed} {key}\n{outcome.text}\n{describe()}\n"
         print(text, flush=True)

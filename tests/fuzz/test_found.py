@@ -95,8 +95,10 @@ def test_an_operand_that_onnx_refuses_is_refused_with_its_words():
     assert "eye" in str(error.value.notes[0].message) + error.value.message
 
 
-def test_an_attribute_of_a_function_outside_of_one_is_refused():
-    node = helper.make_node("HardSigmoid", ["x"], ["y"], alpha=0.5)
+@pytest.mark.parametrize("operator", ["HardSigmoid", "Selu"])
+def test_an_attribute_of_a_function_outside_of_one_is_refused(operator: str):
+    """Of an operator with a converter, and of one that ONNX defines as a function."""
+    node = helper.make_node(operator, ["x"], ["y"], alpha=0.5)
     node.attribute[0].ref_attr_name = "a"
     x = value_info("x", np.zeros(3, np.float32))
     graph = helper.make_graph([node], "found", [x], [helper.make_empty_tensor_value_info("y")])

@@ -86,7 +86,12 @@ def _names(graph: onnx.GraphProto | onnx.FunctionProto) -> Iterator[Any]:
 
 
 def _graph_problems(
-    graph: onnx.GraphProto, outer: set[str], opsets: Mapping[str, int], own: set[tuple[str, str]]
+    graph: onnx.GraphProto,
+    outer: set[str],
+    opsets: Mapping[str, int],
+    own: set[tuple[str, str]],
+    *,
+    in_function: bool = False,
 ) -> Iterator[str]:
     weights = [tensor.name for tensor in graph.initializer]
     weights += [sparse.values.name for sparse in graph.sparse_initializer]
@@ -96,7 +101,7 @@ def _graph_problems(
             if count > 1:
                 yield f"it has {count} {what}s named '{name}'"
     defined = {*weights, *inputs}
-    yield from _node_problems(graph.node, defined, outer, opsets, own)
+    yield from _node_problems(graph.node, defined, outer, opsets, own, in_function=in_function)
     for value in graph.output:
         if value.name not in defined | outer:
             yield f"nothing computes the output '{value.name}'"
@@ -106,7 +111,7 @@ def _body_problems(
     function: onnx.FunctionProto, opsets: Mapping[str, int], own: set[tuple[str, str]]
 ) -> Iterator[str]:
     defined = set(function.input)
-    yield from _node_problems(function.node, defined, set(), opsets, own)
+    yield from _node_problems(function.node, defined, set(), opsets, own, in_function=True)
     for name in function.output:
         if name not in defined:
             yield f"nothing computes the output '{name}'"
@@ -118,6 +123,8 @@ def _node_problems(
     outer: set[str],
     opsets: Mapping[str, int],
     own: set[tuple[str, str]],
+    *,
+    in_function: bool,
 ) -> Iterator[str]:
     """What is wrong with nodes in order; adds the names of their results to `defined`."""
     for number, node in enumerate(nodes):
@@ -127,8 +134,12 @@ def _node_problems(
                 yield f"{where}nothing before it computes its input '{name}'"
         if (node.domain, node.op_type) not in own:
             yield from (where + text for text in _schema_problems(node, opsets))
+        for attribute in node.attribute:
+            if attribute.ref_attr_name and not in_function:
+                yield f"{where}attribute {attribute.name} is that of a function, in which the node is not"
         for graph in graphs_of(node):
-            yield from (where + text for text in _graph_problems(graph, defined | outer, opsets, own))
+            inner = _graph_problems(graph, defined | outer, opsets, own, in_function=in_function)
+            yield from (where + text for text in inner)
         for name in filter(None, node.output):
             if name in defined:
                 yield f"{where}its output '{name}' is defined before"

@@ -193,8 +193,6 @@ class Node:
         """The value of an attribute, None if it is not given."""
         self._asked.add(name)
         attribute = self._attributes.get(name)
-        if attribute is not None and attribute.ref_attr_name:
-            raise Unsupported(f"attribute {name} is that of a function, in which the node is not")
         return None if attribute is None else onnx.helper.get_attribute_value(attribute)
 
     def integer(self, name: str, default: int) -> int:

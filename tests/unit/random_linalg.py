@@ -23,17 +23,9 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from npu_mlir.ir.constants import dense
-from npu_mlir.passes.linalg.generics import (
-    Body,
-    Builder,
-    Map,
-    Shape,
-    element_of,
-    ints,
-    segments,
-    shape_of,
-    tensor_type,
-)
+from npu_mlir.passes.linalg.body import Body
+from npu_mlir.passes.linalg.generics import Builder, Map
+from npu_mlir.passes.linalg.tensor_types import Shape, element_of, ints, segments, shape_of, tensor_type
 from npu_mlir.support.dtypes import numpy_dtype
 
 

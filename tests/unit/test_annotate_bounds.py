@@ -13,7 +13,9 @@ from xdsl.ir.affine import AffineExpr
 from npu_mlir.analysis.bound import KernelWork, ProductWork, VectorOps
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.context import make_context
-from npu_mlir.passes.linalg.generics import Body, Builder, Map, tensor_type
+from npu_mlir.passes.linalg.body import Body
+from npu_mlir.passes.linalg.generics import Builder, Map
+from npu_mlir.passes.linalg.tensor_types import tensor_type
 from npu_mlir.passes.tile.annotate_bounds import _slabs, kernel_work
 from npu_mlir.passes.tile.form_kernels import FormKernels
 from npu_mlir.passes.tile.kernel import Kernel, read_kernel

@@ -16,7 +16,8 @@ from xdsl.ir import Attribute, Block
 from xdsl.ir.affine import AffineExpr
 
 from npu_mlir.dialects import npu_isa, tile
-from npu_mlir.passes.linalg.generics import Builder, Map, tensor_type
+from npu_mlir.passes.linalg.generics import Builder, Map
+from npu_mlir.passes.linalg.tensor_types import tensor_type
 from npu_mlir.simulator import simulate
 from npu_mlir.targets.target import Target
 from random_linalg import Program, make_program, multiply_add

@@ -11,7 +11,8 @@ from xdsl.ir.affine import AffineExpr
 
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.context import make_context
-from npu_mlir.passes.linalg.generics import Builder, Map, tensor_type
+from npu_mlir.passes.linalg.generics import Builder, Map
+from npu_mlir.passes.linalg.tensor_types import tensor_type
 from npu_mlir.passes.tile.form_kernels import FormKernels
 from npu_mlir.passes.tile.kernel import exact_classes, read_kernel
 from random_linalg import make_program, multiply_add, slice_of

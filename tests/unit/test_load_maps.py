@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import FloatAttr, IndexType, f32
 from xdsl.ir import Block, SSAValue
 
 from npu_mlir.analysis.affine_maps import Linear, linear_map
-from npu_mlir.passes.linalg.generics import Builder, ints, segments, tensor_type
+from npu_mlir.passes.linalg.generics import Builder
+from npu_mlir.passes.linalg.tensor_types import ints, segments, tensor_type
 from npu_mlir.passes.tile.load_maps import fold_into_load
 from npu_mlir.support.diagnostics import UserError
 from random_linalg import slice_of

@@ -23,7 +23,8 @@ from npu_mlir.dialects.context import make_context
 from npu_mlir.interpreters.framework import run_function
 from npu_mlir.ir.verification import verify
 from npu_mlir.passes import load_pass
-from npu_mlir.passes.linalg.generics import Builder, tensor_type
+from npu_mlir.passes.linalg.generics import Builder
+from npu_mlir.passes.linalg.tensor_types import tensor_type
 from npu_mlir.passes.tile.kernel import exact_classes, read_kernel
 from npu_mlir.passes.tile.kernel_sizes import KernelSizes, levels_of
 from npu_mlir.passes.tile.trial import try_schedule

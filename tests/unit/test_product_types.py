@@ -16,7 +16,9 @@ from npu_mlir.dialects.context import make_context
 from npu_mlir.interpreters.framework import run_function
 from npu_mlir.ir.verification import verify
 from npu_mlir.passes import load_pass
-from npu_mlir.passes.linalg.generics import Body, Builder, tensor_type
+from npu_mlir.passes.linalg.body import Body
+from npu_mlir.passes.linalg.generics import Builder
+from npu_mlir.passes.linalg.tensor_types import tensor_type
 from npu_mlir.pipeline import phases_between
 from npu_mlir.simulator import simulate
 from npu_mlir.support.dtypes import numpy_dtype

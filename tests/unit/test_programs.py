@@ -20,7 +20,9 @@ from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.context import make_context
 from npu_mlir.ir.verification import verify
-from npu_mlir.passes.linalg.generics import Body, Builder, Map, tensor_type
+from npu_mlir.passes.linalg.body import Body
+from npu_mlir.passes.linalg.generics import Builder, Map
+from npu_mlir.passes.linalg.tensor_types import tensor_type
 from npu_mlir.passes.tile.apply_schedule import apply_schedule
 from npu_mlir.passes.tile.form_kernels import FormKernels
 from npu_mlir.passes.tile.kernel import exact_classes, read_kernel

@@ -24,7 +24,9 @@ from npu_mlir.analysis.structured.nest import (
     is_zero_start,
     loop_extents,
 )
-from npu_mlir.passes.linalg.generics import Body, Builder, Map, tensor_type
+from npu_mlir.passes.linalg.body import Body
+from npu_mlir.passes.linalg.generics import Builder, Map
+from npu_mlir.passes.linalg.tensor_types import tensor_type
 from npu_mlir.support.diagnostics import UserError
 from random_linalg import multiply_add
 

@@ -22,7 +22,9 @@ from npu_mlir.analysis.structured.bodies import (
 )
 from npu_mlir.analysis.structured.nest import extents_of, loop_extents
 from npu_mlir.analysis.structured.roles import LoopRoles, loop_roles
-from npu_mlir.passes.linalg.generics import Body, Builder, tensor_type
+from npu_mlir.passes.linalg.body import Body
+from npu_mlir.passes.linalg.generics import Builder
+from npu_mlir.passes.linalg.tensor_types import tensor_type
 
 FEW = settings(max_examples=200, deadline=None, derandomize=True)
 

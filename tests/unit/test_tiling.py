@@ -31,7 +31,8 @@ from npu_mlir.dialects import tile
 from npu_mlir.dialects.context import make_context
 from npu_mlir.dialects.tile import Space, space_of
 from npu_mlir.passes import load_pass
-from npu_mlir.passes.linalg.generics import Builder, Map, tensor_type
+from npu_mlir.passes.linalg.generics import Builder, Map
+from npu_mlir.passes.linalg.tensor_types import tensor_type
 from npu_mlir.passes.tile.kernel import read_kernel
 from npu_mlir.passes.tile.kernel_sizes import kernel_sizes
 from npu_mlir.pipeline import phases_between

@@ -30,9 +30,10 @@ from xdsl.passes import ModulePass
 
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.fold_empty import is_empty
-from npu_mlir.passes.linalg.generics import LOCATION, Builder, element_of, shape_of
+from npu_mlir.passes.linalg.generics import LOCATION, Builder
 from npu_mlir.passes.linalg.graph_lowering import LOWERINGS
 from npu_mlir.passes.linalg.signless import make_signless
+from npu_mlir.passes.linalg.tensor_types import element_of, shape_of
 from npu_mlir.support.diagnostics import Note, UserError
 from npu_mlir.support.levels import ANY_LEVEL
 from npu_mlir.support.locations import located

@@ -35,8 +35,9 @@ from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from npu_mlir.passes.linalg.generics import LOCATION, bit_width
+from npu_mlir.passes.linalg.generics import LOCATION
 from npu_mlir.passes.linalg.scalar_code import Code, Expansion
+from npu_mlir.passes.linalg.scalar_ops import bit_width
 from npu_mlir.passes.linalg.trigonometry import TRIGONOMETRY
 
 ACCURACY = "npu.accuracy"

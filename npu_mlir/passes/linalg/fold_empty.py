@@ -25,8 +25,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.passes.dce import erase_dead_ops
-from npu_mlir.passes.linalg.generics import LOCATION, Builder, element_of, shape_of
+from npu_mlir.passes.linalg.generics import LOCATION, Builder
 from npu_mlir.passes.linalg.structure import loop_extents, take_apart
+from npu_mlir.passes.linalg.tensor_types import element_of, shape_of
 from npu_mlir.support.locations import located
 
 _COMPUTING = ("linalg.", "tensor.", "arith.", "math.")

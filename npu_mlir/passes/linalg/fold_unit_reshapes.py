@@ -32,7 +32,7 @@ from npu_mlir.analysis.affine_maps import plain_dims
 from npu_mlir.analysis.reshapes import Reshape, kept_dims, reassociation_groups
 from npu_mlir.analysis.structured.nest import sums_products
 from npu_mlir.passes.dce import erase_dead_ops
-from npu_mlir.passes.linalg.generics import Builder, shape_of
+from npu_mlir.passes.linalg.generics import Builder
 from npu_mlir.passes.linalg.structure import (
     Generic,
     loop_extents,
@@ -41,6 +41,7 @@ from npu_mlir.passes.linalg.structure import (
     reshaped_init,
     take_apart,
 )
+from npu_mlir.passes.linalg.tensor_types import shape_of
 
 
 class FoldUnitReshapes(ModulePass):

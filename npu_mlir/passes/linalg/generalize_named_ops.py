@@ -33,8 +33,9 @@ from xdsl.passes import ModulePass
 
 from npu_mlir.dialects.linalg import PackOp, SoftmaxOp, UnPackOp
 from npu_mlir.dialects.linalg.generic_form import generic_of, is_named, take_body
-from npu_mlir.passes.linalg.generics import Builder, element_of, shape_of
+from npu_mlir.passes.linalg.generics import Builder
 from npu_mlir.passes.linalg.graph_lowering.normalization import softmax_of
+from npu_mlir.passes.linalg.tensor_types import element_of, shape_of
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.locations import located
 

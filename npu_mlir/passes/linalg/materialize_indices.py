@@ -40,7 +40,9 @@ from npu_mlir.interpreters.framework import run_function
 from npu_mlir.ir.constants import make_constant
 from npu_mlir.ir.weights import WeightStore, weights_of
 from npu_mlir.passes.dce import erase_dead_ops
-from npu_mlir.passes.linalg.generics import Body, Builder, cast_op
+from npu_mlir.passes.linalg.body import Body
+from npu_mlir.passes.linalg.generics import Builder
+from npu_mlir.passes.linalg.scalar_ops import cast_op
 from npu_mlir.passes.linalg.structure import Generic, loop_extents, replace, take_apart
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.locations import located

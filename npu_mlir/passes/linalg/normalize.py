@@ -45,16 +45,10 @@ from xdsl.passes import ModulePass
 from npu_mlir.analysis.structured.nest import is_reduction
 from npu_mlir.dialects.graph.weight import WeightOp
 from npu_mlir.passes.dce import erase_dead_ops
-from npu_mlir.passes.linalg.generics import (
-    LOCATION,
-    Body,
-    Builder,
-    Shape,
-    element_of,
-    shape_of,
-    tensor_type,
-)
+from npu_mlir.passes.linalg.body import Body
+from npu_mlir.passes.linalg.generics import LOCATION, Builder
 from npu_mlir.passes.linalg.scalars import filled, without_scalars
+from npu_mlir.passes.linalg.tensor_types import Shape, element_of, shape_of, tensor_type
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.locations import located
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from npu_mlir.passes.linalg.generics import cast_op, compare_op, scalar_attr, scalar_op
+from npu_mlir.passes.linalg.scalar_ops import cast_op, compare_op, scalar_attr, scalar_op
 
 Expansion = Callable[..., SSAValue]
 """Called with the code and the operands; returns the result."""

@@ -19,7 +19,8 @@ from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap
 
-from npu_mlir.passes.linalg.generics import Builder, element_of, shape_of, tensor_type
+from npu_mlir.passes.linalg.generics import Builder
+from npu_mlir.passes.linalg.tensor_types import element_of, shape_of, tensor_type
 
 
 def filled(b: Builder, scalar: SSAValue, like: SSAValue) -> SSAValue:

@@ -53,7 +53,9 @@ from npu_mlir.analysis.structured.nest import is_zero_start
 from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.dialects.tile import may_multiply
 from npu_mlir.passes.dce import erase_dead_ops
-from npu_mlir.passes.linalg.generics import Body, Builder, element_of, scalar_attr, shape_of
+from npu_mlir.passes.linalg.body import Body
+from npu_mlir.passes.linalg.generics import Builder
+from npu_mlir.passes.linalg.scalar_ops import scalar_attr
 from npu_mlir.passes.linalg.structure import (
     Exprs,
     Generic,
@@ -62,6 +64,7 @@ from npu_mlir.passes.linalg.structure import (
     replace,
     take_apart,
 )
+from npu_mlir.passes.linalg.tensor_types import element_of, shape_of
 from npu_mlir.support.locations import PROVENANCE, located
 
 

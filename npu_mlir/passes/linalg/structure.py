@@ -14,14 +14,8 @@ from xdsl.ir.affine import AffineExpr
 
 from npu_mlir.analysis.affine_maps import linear
 from npu_mlir.analysis.structured.nest import extents_of, is_reduction, maps_of
-from npu_mlir.passes.linalg.generics import (
-    LOCATION,
-    Builder,
-    Shape,
-    element_of,
-    make_generic,
-    merged_location,
-)
+from npu_mlir.passes.linalg.generics import LOCATION, Builder, make_generic, merged_location
+from npu_mlir.passes.linalg.tensor_types import Shape, element_of
 from npu_mlir.support.locations import fill_locations
 
 Exprs = list[AffineExpr]

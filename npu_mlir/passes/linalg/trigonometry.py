@@ -12,8 +12,8 @@ from math import factorial, log, pi
 from xdsl.dialects import math
 from xdsl.ir import Operation, SSAValue
 
-from npu_mlir.passes.linalg.generics import bit_width
 from npu_mlir.passes.linalg.scalar_code import Code, Expansion
+from npu_mlir.passes.linalg.scalar_ops import bit_width
 
 
 def _half_pi(bits: int, parts: int) -> list[float]:

@@ -10,8 +10,11 @@ from xdsl.dialects.builtin import AnyFloat, i32
 from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import graph
-from npu_mlir.passes.linalg.generics import Body, Builder, Map, Shape, bit_width, element_of, shape_of
+from npu_mlir.passes.linalg.body import Body
+from npu_mlir.passes.linalg.generics import Builder, Map
 from npu_mlir.passes.linalg.graph_lowering.registry import elementwise, lowering, widened
+from npu_mlir.passes.linalg.scalar_ops import bit_width
+from npu_mlir.passes.linalg.tensor_types import Shape, element_of, shape_of
 
 
 def contract(

@@ -10,9 +10,11 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from npu_mlir.dialects import graph
-from npu_mlir.passes.linalg.generics import Body, Builder, Map, Shape, element_of, shape_of
+from npu_mlir.passes.linalg.body import Body
+from npu_mlir.passes.linalg.generics import Builder, Map
 from npu_mlir.passes.linalg.graph_lowering.contraction import contract, narrowed
 from npu_mlir.passes.linalg.graph_lowering.registry import lowering
+from npu_mlir.passes.linalg.tensor_types import Shape, element_of, shape_of
 
 
 def window_read(output: int, position: int | None, stride: int, dilation: int) -> AffineExpr:

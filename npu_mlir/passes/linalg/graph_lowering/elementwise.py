@@ -13,9 +13,12 @@ from xdsl.ir import Operation, SSAValue
 from npu_mlir.dialects import graph
 from npu_mlir.ir.constants import constant_of
 from npu_mlir.ir.weights import weights_of
-from npu_mlir.passes.linalg.generics import Body, Builder, bit_width, element_of, shape_of
+from npu_mlir.passes.linalg.body import Body
+from npu_mlir.passes.linalg.generics import Builder
 from npu_mlir.passes.linalg.graph_lowering.registry import elementwise, lowering, scalar_of, widened
+from npu_mlir.passes.linalg.scalar_ops import bit_width
 from npu_mlir.passes.linalg.signless import is_unsigned
+from npu_mlir.passes.linalg.tensor_types import element_of, shape_of
 from npu_mlir.support.diagnostics import UserError
 
 Build = Callable[..., SSAValue]

@@ -7,18 +7,10 @@ from xdsl.dialects.builtin import IndexType, UnrealizedConversionCastOp
 from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import graph
-from npu_mlir.passes.linalg.generics import (
-    Body,
-    Builder,
-    Map,
-    Shape,
-    element_of,
-    ints,
-    segments,
-    shape_of,
-    tensor_type,
-)
+from npu_mlir.passes.linalg.body import Body
+from npu_mlir.passes.linalg.generics import Builder, Map
 from npu_mlir.passes.linalg.graph_lowering.registry import lowering, project
+from npu_mlir.passes.linalg.tensor_types import Shape, element_of, ints, segments, shape_of, tensor_type
 
 
 @lowering(graph.ReshapeOp)

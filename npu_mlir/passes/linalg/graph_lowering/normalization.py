@@ -8,7 +8,8 @@ from xdsl.dialects.builtin import AnyFloat, i1
 from xdsl.ir import Attribute, SSAValue
 
 from npu_mlir.dialects import graph
-from npu_mlir.passes.linalg.generics import Body, Builder, Map, element_of, shape_of
+from npu_mlir.passes.linalg.body import Body
+from npu_mlir.passes.linalg.generics import Builder, Map
 from npu_mlir.passes.linalg.graph_lowering.registry import (
     add_into,
     elementwise,
@@ -17,6 +18,7 @@ from npu_mlir.passes.linalg.graph_lowering.registry import (
     widened,
 )
 from npu_mlir.passes.linalg.graph_lowering.window import highest, lowest, max_into, mean_over
+from npu_mlir.passes.linalg.tensor_types import element_of, shape_of
 from npu_mlir.support.diagnostics import UserError
 
 

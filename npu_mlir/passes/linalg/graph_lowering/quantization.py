@@ -6,9 +6,12 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import graph
-from npu_mlir.passes.linalg.generics import Body, Builder, bit_width, element_of, shape_of
+from npu_mlir.passes.linalg.body import Body
+from npu_mlir.passes.linalg.generics import Builder
 from npu_mlir.passes.linalg.graph_lowering.registry import elementwise, lowering, scalar_of
 from npu_mlir.passes.linalg.graph_lowering.window import highest, lowest
+from npu_mlir.passes.linalg.scalar_ops import bit_width
+from npu_mlir.passes.linalg.tensor_types import element_of, shape_of
 from npu_mlir.support.diagnostics import UserError
 
 _ROUNDING = 1.5 * 2**23

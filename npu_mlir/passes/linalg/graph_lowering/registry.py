@@ -11,7 +11,10 @@ from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from npu_mlir.ir.constants import dense_array
-from npu_mlir.passes.linalg.generics import Body, Builder, Map, Shape, bit_width, element_of, shape_of
+from npu_mlir.passes.linalg.body import Body
+from npu_mlir.passes.linalg.generics import Builder, Map
+from npu_mlir.passes.linalg.scalar_ops import bit_width
+from npu_mlir.passes.linalg.tensor_types import Shape, element_of, shape_of
 
 Lowering: TypeAlias = Callable[[Builder, Any], SSAValue]
 

@@ -10,7 +10,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from npu_mlir.dialects import graph
 from npu_mlir.ir.constants import make_constant
-from npu_mlir.passes.linalg.generics import Body, Builder, Map, bit_width, element_of, shape_of
+from npu_mlir.passes.linalg.body import Body
+from npu_mlir.passes.linalg.generics import Builder, Map
 from npu_mlir.passes.linalg.graph_lowering.convolution import pad_spatial, window_read
 from npu_mlir.passes.linalg.graph_lowering.registry import (
     add_into,
@@ -19,7 +20,9 @@ from npu_mlir.passes.linalg.graph_lowering.registry import (
     sum_over,
     widened,
 )
+from npu_mlir.passes.linalg.scalar_ops import bit_width
 from npu_mlir.passes.linalg.signless import is_unsigned
+from npu_mlir.passes.linalg.tensor_types import element_of, shape_of
 from npu_mlir.support.dtypes import numpy_dtype
 
 

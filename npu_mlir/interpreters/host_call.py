@@ -45,17 +45,10 @@ def runner(op: HostCallOp) -> Step:
 
 
 def _onnxruntime(model: onnx.ModelProto) -> Evaluator:
-    """A session with one thread and without optimisations, so that values do not depend on the machine."""
-    import onnxruntime as ort
+    from npu_mlir.support.onnx_session import session
 
-    options: Any = ort.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session: Any = ort.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-    return lambda feeds: session.run(None, dict(feeds))
+    made = session(model.SerializeToString(), severity=4)
+    return lambda feeds: made.run(None, dict(feeds))
 
 
 def _reference(model: onnx.ModelProto) -> Evaluator:

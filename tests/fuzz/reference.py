@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
+
+from npu_mlir.support.onnx_session import session
 
 Array = np.ndarray[Any, Any]
 
@@ -24,17 +25,11 @@ class Refused(Exception):
 
 
 class Session:
-    """A model in onnxruntime: one thread, no optimisations of the graph."""
+    """A model in onnxruntime: one thread, no optimisations of the graph, exact products of bytes."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
-        options: Any = ort.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.log_severity_level = 4
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
         try:
-            self.session: Any = ort.InferenceSession(
-                model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-            )
+            self.session: Any = session(model.SerializeToString(), severity=4)
         except Exception as error:
             raise Refused(str(error)) from error
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from fetch_model import fetch
+from npu_mlir.support.onnx_session import session
 
 F32 = {"rtol": 1e-3, "atol": 1e-5}
 F16 = {"rtol": 2e-2, "atol": 2e-2}
@@ -87,13 +87,7 @@ RECOGNIZER = Model("ppocr-rec", "ppocr-rec", "x", (1, 3, 48, 160))
 
 def reference(model: onnx.ModelProto, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """The outputs that onnxruntime computes, from the model as it is (no rewriting)."""
-    options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 3
-    session: Any = ort.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-    return session.run(None, dict(inputs))
+    return session(model.SerializeToString()).run(None, dict(inputs))
 
 
 def with_intermediates(model: Model, count: int = 5) -> onnx.ModelProto:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -21,6 +20,7 @@ from npu_mlir.report.host_work import host_work, summary
 from npu_mlir.report.report import report_of
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.levels import LEVELS
+from npu_mlir.support.onnx_session import session
 
 FLOAT, INT64, UINT8 = TensorProto.FLOAT, TensorProto.INT64, TensorProto.UINT8
 
@@ -134,8 +134,7 @@ LEFT = {"det", "shift", "integers"}
 
 
 def expected(proto: onnx.ModelProto, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    session: Any = ort.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
-    return session.run(None, dict(inputs))
+    return session(proto.SerializeToString()).run(None, dict(inputs))
 
 
 def compiled(proto: onnx.ModelProto, emit: str = "isa", **options: Any) -> npu_mlir.Program:

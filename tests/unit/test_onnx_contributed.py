@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import npu_mlir
 from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.onnx_session import session
 
 STEPS, ROWS, FEATURES, HIDDEN = 3, 1, 5, 4
 
@@ -71,9 +71,8 @@ def test_quantized_lstm(emit: str, options: dict[str, Any]):
     model = lstm(**options)
     program = npu_mlir.compile(model, target="toy", emit=emit)
     inputs = program.random_inputs()
-    session: Any = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     found = program.run(inputs).values()
-    for value, expected in zip(found, session.run(None, inputs), strict=True):
+    for value, expected in zip(found, session(model.SerializeToString()).run(None, inputs), strict=True):
         assert value.shape == expected.shape
         np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-6)
 

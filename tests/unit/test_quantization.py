@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import npu_mlir
 from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.onnx_session import session
 
 Array = np.ndarray[Any, Any]
 Arrays = dict[str, Array]
@@ -38,7 +38,7 @@ def model(
 
 def reference(source: onnx.ModelProto, inputs: Arrays) -> Array:
     typed = onnx.shape_inference.infer_shapes(source)
-    return np.asarray(ort.InferenceSession(typed.SerializeToString()).run(None, inputs)[0])
+    return np.asarray(session(typed.SerializeToString()).run(None, inputs)[0])
 
 
 def check(operator: str, names: str, inputs: Arrays, weights: Arrays | None = None, **attributes: Any) -> str:
@@ -129,12 +129,18 @@ def test_a_quantized_convolution_with_bias():
 
 
 def test_dynamic_quantization_of_zeros():
+    """Their scale is 1, also where they are constants."""
+    constant = model("DynamicQuantizeLinear", "x", {}, {"x": np.zeros(2, np.float32)})
+    del constant.graph.output[:]
+    constant.graph.node[0].output.extend(["scale", "zero"])
+    constant.graph.output.append(onnx.ValueInfoProto(name="scale"))
+    assert npu_mlir.compile(constant).run({})["scale"] == 1
     source = model("DynamicQuantizeLinear", "x", {"x": np.zeros((2, 3), np.float32)}, {})
     source.graph.node[0].output.extend(["scale", "zero"])
     source.graph.output.extend(onnx.ValueInfoProto(name=name) for name in ("scale", "zero"))
     for x in (np.zeros((2, 3), np.float32), RANDOM.standard_normal((2, 3), np.float32)):
         typed = onnx.shape_inference.infer_shapes(source)
-        expected = ort.InferenceSession(typed.SerializeToString()).run(None, {"x": x})
+        expected = session(typed.SerializeToString()).run(None, {"x": x})
         actual = npu_mlir.compile(source).run({"x": x})
         for got, wanted in zip(actual.values(), expected, strict=True):
             np.testing.assert_array_equal(got, np.asarray(wanted))

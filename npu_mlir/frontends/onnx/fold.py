@@ -26,10 +26,11 @@ NOT_PURE = {
 DOUBTFUL = {
     *("BatchNormalization", "Dropout", "Softmax", "LogSoftmax", "Hardmax"),
     *("AveragePool", "LpPool", "MaxPool", "GlobalMaxPool", "ConvTranspose", "InstanceNormalization", "LRN"),
-    *("RNN", "GRU", "LSTM", "QLinearConv", "QLinearMatMul", "GridSample"),
+    *("RNN", "GRU", "LSTM", "QLinearConv", "QLinearMatMul", "DynamicQuantizeLinear", "GridSample"),
 }
 """Operators whose reference implementation is wrong for old opsets (first line), or for some shapes and attributes,
-which recurrences ignore (lengths, limits) and quantized products round in another way: left to the converters."""
+which recurrences ignore (lengths, limits) and quantized products round in another way, as does the scale of zeros:
+left to the converters."""
 
 HALVES = (np.float16, ml_dtypes.bfloat16)
 

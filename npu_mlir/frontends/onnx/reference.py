@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import onnx
@@ -11,14 +11,11 @@ import onnx
 from npu_mlir.frontends.onnx.inputs import baked_inputs, model_inputs
 from npu_mlir.frontends.onnx.load import load_model
 from npu_mlir.support.diagnostics import UserError
+from npu_mlir.support.onnx_session import session
 
 
 class OnnxRuntime:
-    """An ONNX file, run node by node as it stands.
-
-    The optimisations of onnxruntime's graph are off: some of its fusions compute other values (DequantizeLinear and
-    MatMul, Transpose and MatMul). One thread, so that sums do not depend on the machine.
-    """
+    """An ONNX file, run node by node as it stands (see `onnx_session`)."""
 
     frontends: ClassVar[tuple[str, ...]] = ("ONNX",)
 
@@ -55,18 +52,12 @@ class OnnxRuntime:
 
 def _run(model: str | bytes, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     try:
-        import onnxruntime as ort
+        made = session(model)
+        wanted = {entry.name for entry in made.get_inputs()}
+        values = made.run(None, {name: array for name, array in inputs.items() if name in wanted})
     except ImportError as error:
         message = "--compare onnxruntime needs onnxruntime: pip install 'npu-mlir[compare]'"
         raise UserError(message) from error
-    options: Any = ort.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    try:
-        session: Any = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        wanted = {entry.name for entry in session.get_inputs()}
-        values = session.run(None, {name: array for name, array in inputs.items() if name in wanted})
     except Exception as error:
         raise UserError(f"onnxruntime cannot run the model: {' '.join(str(error).split())}") from error
-    return {entry.name: np.asarray(value) for entry, value in zip(session.get_outputs(), values)}
+    return {entry.name: np.asarray(value) for entry, value in zip(made.get_outputs(), values)}

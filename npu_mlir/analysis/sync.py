@@ -17,6 +17,8 @@ indexes, which makes the distance between the iterations implicit: the edge is r
 The ids of a back edge are set once before the outermost loop, and waited for once after it, so that zero-trip loops
 and conditionals balance. All other conflicts are ordered iteration by iteration by one id.
 
+What the scalar unit (pipe S) reads needs a flag to it, but none from it: it issues nothing before it is through.
+
 What loops are known to run is made use of to leave flags out; nothing else depends on trip counts.
 
 Every set stands before its wait in program order, so no deadlock is possible.
@@ -113,6 +115,9 @@ class Plan:
     barriers: list[tuple[Block, int]] = field(default_factory=list[tuple[Block, int]])
     candidates: int = 0
 
+
+SCALAR = "S"
+"""The pipe that issues what all others execute, and nothing before its own instructions are over."""
 
 Pair = tuple[str, str]
 """The pipe that sets and the one that waits."""
@@ -309,9 +314,10 @@ class _Kernel:
                 key, ids = None, 1
             edges = found.setdefault(block, {})
             changing = key is not None and slot is not None and self.loops[block] in slot.changing
-            forward = Edge(first.pipe, second.pipe, start, end, False, key, ids, changing)
-            edges.setdefault(forward, []).append((first, second))
-            if self.in_loop[block]:
+            if first.pipe != SCALAR:
+                forward = Edge(first.pipe, second.pipe, start, end, False, key, ids, changing)
+                edges.setdefault(forward, []).append((first, second))
+            if self.in_loop[block] and second.pipe != SCALAR:
                 back = Edge(second.pipe, first.pipe, end, start, True, key, ids, changing)
                 edges.setdefault(back, []).append((second, first))
         return found

@@ -96,7 +96,9 @@ def extract(interp: Interpreter, op: tensor.ExtractOp, args: Results) -> Results
     try:
         value = args[0][args[1:]]
     except IndexError as error:
-        raise index_out_of_range(args[0].shape, args[1:], op) from error
+        raise index_out_of_range(args[0].shape, args[1:], op, from_end=False) from error
+    if any(np.min(index, initial=0) < 0 for index in args[1:]):
+        raise index_out_of_range(args[0].shape, args[1:], op, from_end=False)
     return (int(value),) if isinstance(value, np.integer | np.bool_) else (value,)
 
 

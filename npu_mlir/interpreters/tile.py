@@ -18,6 +18,7 @@ from xdsl.ir.affine import AffineMap
 from npu_mlir.analysis.affine_maps import Linear, linear_map
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, space_of, steps_of
+from npu_mlir.interpreters.errors import IndexOutOfRange, index_among
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.npu_isa.functions import epilogue
 from npu_mlir.interpreters.registry import Results, Step, impl, prepare
@@ -50,7 +51,10 @@ def launch(interp: Interpreter, op: tile.LaunchOp) -> Step:
                 for offset, (shape, dtype) in zip(offsets, types, strict=True)
             )
         interp.state["tile.memory"] = {}
-        interp.run_isolated(kernel.body.block, (*args, *outputs))
+        try:
+            interp.run_isolated(kernel.body.block, (*args, *outputs))
+        except IndexOutOfRange as error:
+            raise error.launched_by(op) from None
         return outputs
 
     return step
@@ -166,6 +170,19 @@ def _read(box: Box, memory: np.ndarray, indices: Sequence[int], out: np.ndarray)
     out[inside] = memory[tuple(c[inside] for c in coordinates)]
 
 
+def _gathered(
+    box: Box, axis: int, memory: np.ndarray, at: Sequence[int], rows: Sequence[int], out: np.ndarray
+) -> None:
+    """Write the elements that lie inside the memory to `out`, coordinate `axis` of each being a position of `rows`."""
+    places = box.coordinates(box.origin(at))
+    places[axis] = np.asarray(rows, np.int64)[places[axis]]
+    coordinates = np.broadcast_arrays(*places, np.empty(box.shape, bool))[:-1]
+    inside = np.logical_and.reduce(
+        [(c >= 0) & (c < n) for c, n in zip(coordinates, memory.shape, strict=True)]
+    )
+    out[inside] = memory[tuple(c[inside] for c in coordinates)]
+
+
 def _align(part: np.ndarray, order: Sequence[int], shape: Sequence[int]) -> np.ndarray:
     """Bring a part of the memory to the dims of the tile: drop unit dims, permute."""
     sizes = [shape[d] for d in order]
@@ -189,6 +206,24 @@ def load(interp: Interpreter, op: tile.LoadOp) -> Step:
             out[...] = pad
         _read(box, epilogue(args[0], steps), args[1 : 1 + count], out)
         return () if len(args) > 1 + count else (out,)
+
+    return step
+
+
+@prepare("tile.gather")
+def gather(interp: Interpreter, op: tile.GatherOp) -> Step:
+    type_ = op.tile_type
+    shape, dtype = type_.get_shape(), numpy_dtype(type_)
+    count, axis, extent = len(op.indices), op.axis.value.data, op.extent
+    box = Box(op.map.data, count, shape)
+    pad = op.pad.value.data if op.pad is not None else None
+
+    def step(args: Results) -> Results:
+        source, at, rows = args[0], args[1 : 1 + count], args[1 + count]
+        out = args[2 + count] if op.dest is not None else np.empty(shape, dtype)
+        out[...] = poisoned((), dtype) if pad is None else pad
+        _gathered(box, axis, source, at, [index_among(int(row), extent, op) for row in rows], out)
+        return () if op.dest is not None else (out,)
 
     return step
 

@@ -23,6 +23,7 @@ from npu_mlir.analysis.residency import GmTouch
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.dialects.npu_isa.base import ints
+from npu_mlir.interpreters.errors import IndexOutOfRange
 from npu_mlir.interpreters.framework import Interpreter, check_inputs
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.numerics import quiet
@@ -319,7 +320,10 @@ class _Host(Interpreter):
                 raise SimulationError("a result lies where an operand of its launch is still needed", loc=op)
             for output in outputs:
                 output.reshape(-1).view(np.uint8).fill(0xFF)
-            program.launch(inputs, outputs, placed)
+            try:
+                program.launch(inputs, outputs, placed)
+            except IndexOutOfRange as error:
+                raise error.launched_by(op) from None
             self.count(op, placed)
             if self.options.watch is not None:
                 self.options.watch(op, outputs)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from npu_mlir.dialects.npu_isa import CubeWork, MoveWork, VectorWork, Work
+from npu_mlir.dialects.npu_isa import CubeWork, MoveWork, ScalarReadWork, VectorWork, Work
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.targets.target import Target
 
@@ -89,6 +89,11 @@ def _move(work: MoveWork, target: Target) -> Cost:
     fixed = target.latencies["dma" if through_gm else "l0_load"]
     cycles = math.ceil(work.bytes / target.rates[work.path])
     return Cost(fixed + cycles, target.latencies["gm"] if through_gm else 0)
+
+
+@cost(ScalarReadWork)
+def _scalar_read(work: ScalarReadWork, target: Target) -> Cost:
+    return Cost(target.latencies["scalar_read"], 0)
 
 
 def cube_steps(work: CubeWork, target: Target) -> int:

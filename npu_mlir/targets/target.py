@@ -61,7 +61,8 @@ class Target:
     rates: Mapping[str, float]
     """Bytes per cycle by path: gm_l1, gm_ub, ub_gm, l0c_gm, l1_l0a, l1_l0b, and l0c_ub unless the cores are split."""
     latencies: Mapping[str, int]
-    """Cycles: gm (completion of a GM access), dma (fixed part of a transfer), l0_load, mmad, issue, flag, launch."""
+    """Cycles: gm (completion of a GM access), dma (fixed part of a transfer), l0_load, mmad, issue, flag, launch,
+    scalar_read (the scalar unit makes an integer in UB an index)."""
     cube_steps: Mapping[str, tuple[int, int]]
     """(k, cycles) of a step of the cube by the element type of its factors (`f16`, `i8`): it multiplies `cube_m` x k by
     k x `cube_n` elements in that many cycles. The cube takes no other types."""

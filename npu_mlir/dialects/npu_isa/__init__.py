@@ -27,6 +27,7 @@ from npu_mlir.dialects.npu_isa.base import (
     Instruction,
     MoveWork,
     Pipe,
+    ScalarReadWork,
     VectorWork,
     Work,
 )
@@ -34,6 +35,7 @@ from npu_mlir.dialects.npu_isa.cube import MmadOp
 from npu_mlir.dialects.npu_isa.gm import FixpipeGmOp, GmLoad, GmStore, LoadL1Op, LoadUbOp, StoreUbOp
 from npu_mlir.dialects.npu_isa.local import FixpipeUbOp, L0Load, LoadL0AOp, LoadL0BOp
 from npu_mlir.dialects.npu_isa.prefetch import PrefetchOp
+from npu_mlir.dialects.npu_isa.rows import GatherUbOp, ReadIndexOp
 from npu_mlir.dialects.npu_isa.sync import BarrierOp, FlagInstruction, SetFlagOp, WaitFlagOp
 from npu_mlir.dialects.npu_isa.vector import (
     VBinaryOp,
@@ -50,6 +52,8 @@ from npu_mlir.dialects.npu_isa.vector import (
 INSTRUCTIONS: tuple[type[Instruction], ...] = (
     LoadL1Op,
     LoadUbOp,
+    ReadIndexOp,
+    GatherUbOp,
     StoreUbOp,
     FixpipeGmOp,
     FixpipeUbOp,
@@ -87,6 +91,7 @@ __all__ = [
     "FixpipeGmOp",
     "FixpipeUbOp",
     "FlagInstruction",
+    "GatherUbOp",
     "GmLoad",
     "GmStore",
     "Instruction",
@@ -100,6 +105,8 @@ __all__ = [
     "NpuIsa",
     "Pipe",
     "PrefetchOp",
+    "ReadIndexOp",
+    "ScalarReadWork",
     "SetFlagOp",
     "SlotOp",
     "StoreUbOp",

@@ -111,6 +111,11 @@ class VectorWork(Work):
     row_bytes: int
 
 
+@dataclass(frozen=True)
+class ScalarReadWork(Work):
+    """An integer that the scalar unit reads from UB and makes an index of."""
+
+
 @irdl_attr_definition
 class AddrType(ParametrizedAttribute, TypeAttribute):
     """The address of bytes in an on-chip memory: `!npu_isa.addr<ub>`."""

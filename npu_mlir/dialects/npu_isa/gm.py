@@ -141,6 +141,11 @@ class GmLoad(Instruction):
         assert isinstance(self.source.type, MemRefType)
         return self.source.type
 
+    @property
+    def data_axis(self) -> int | None:
+        """The coordinate in GM that is data, if one is: all of its positions may be meant."""
+        return None
+
     def accesses(self, cube: Cube) -> tuple[Access, ...]:
         with located_errors(self):
             extent = strided_extent(
@@ -230,6 +235,11 @@ class GmStore(Instruction):
         """The type of the GM operand."""
         assert isinstance(self.dest.type, MemRefType)
         return self.dest.type
+
+    @property
+    def data_axis(self) -> int | None:
+        """The coordinate in GM that is data, if one is: all of its positions may be meant."""
+        return None
 
     def source_element_bits(self) -> int:
         """Bits of an element on chip."""

@@ -73,8 +73,10 @@ class FlagInstruction(IRDLOperation):
                 raise VerifyException(f"unknown pipe '{pipe}', expected one of {', '.join(Pipe)}")
         if self.src == self.dst:
             raise VerifyException(f"a flag from {self.src.data} to itself: a pipe is in order already")
-        if Pipe.S in self.pipes:
-            raise VerifyException("flags order the other pipes; use npu_isa.barrier for the scalar unit")
+        if self.src.data == Pipe.S:
+            raise VerifyException(
+                "the scalar unit sets no flags: it issues nothing before it is through with a read"
+            )
         if (self.slots.value.data == 1) != (self.index is None):
             raise VerifyException("a flag has an index if and only if it has several slots")
         if self.event.value.data < 0 or self.slots.value.data < 1:
@@ -98,13 +100,14 @@ class SetFlagOp(FlagInstruction):
 
 @irdl_op_definition
 class WaitFlagOp(FlagInstruction):
-    """Blocks dst's queue until the flag is raised, then lowers it.
+    """Blocks dst's queue until the flag is raised, then lowers it. The pipe S has none: the scalar unit waits.
 
     Example:
 
     ```mlir
     npu_isa.wait_flag [MTE2, MTE1, 0]
     npu_isa.wait_flag [MTE2, MTE1, 2 + %i mod 2]
+    npu_isa.wait_flag [MTE2, S, 0]
     ```
     """
 

@@ -24,6 +24,7 @@ from npu_mlir.dialects.tile.epilogue import (
 from npu_mlir.dialects.tile.host import HostOp, YieldOp
 from npu_mlir.dialects.tile.kernels import KernelOp, LaunchOp, ReturnOp
 from npu_mlir.dialects.tile.prefetch import PrefetchOp
+from npu_mlir.dialects.tile.rows import GatherOp, row_dim
 from npu_mlir.dialects.tile.schedule import ScheduleAttr
 from npu_mlir.dialects.tile.schedule_entries import ROLES, SIZE_LEVELS
 from npu_mlir.dialects.tile.spaces import (
@@ -42,7 +43,7 @@ from npu_mlir.dialects.tile.transfers import LOADS, STORES, LoadOp, StoreOp, che
 
 Tile = Dialect(
     "tile",
-    [ReturnOp, KernelOp, LaunchOp, PrefetchOp, HostOp, YieldOp, LoadOp, StoreOp, AllocOp, SlotOp],
+    [ReturnOp, KernelOp, LaunchOp, PrefetchOp, HostOp, YieldOp, LoadOp, StoreOp, GatherOp, AllocOp, SlotOp],
     [SpaceAttr, ScheduleAttr, EpilogueAttr],
 )
 
@@ -56,6 +57,7 @@ __all__ = [
     "Cube",
     "CubeTile",
     "EpilogueAttr",
+    "GatherOp",
     "HostOp",
     "KernelOp",
     "LaunchOp",
@@ -82,6 +84,7 @@ __all__ = [
     "layout",
     "may_multiply",
     "place",
+    "row_dim",
     "scale_factor",
     "space_of",
     "steps_of",

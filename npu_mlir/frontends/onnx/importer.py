@@ -272,8 +272,8 @@ class _Importer:
         scope: _Scope,
     ) -> Sequence[Value | None]:
         """What the operator's converter makes of a node."""
-        opset, standard = scope.opsets.get("", 0), scope.standard
-        node = Node(proto, inputs, opset, location, self, used, in_standard_body=standard)
+        opset = scope.opsets.get("", 0)
+        node = Node(proto, inputs, opset, location, self, used)
         try:
             converted = converter(node)
         except (shapes.ShapeError, Unsupported):
@@ -302,8 +302,8 @@ class _Importer:
             return self._inline_branch(proto, inputs[0], scope)
         operands = [value for value in inputs if not isinstance(value, Deferred)]
         arrays = [None if isinstance(value, TensorSequence) else value for value in operands]
-        opset, standard = scope.opsets.get("", 0), scope.standard
-        node = Node(proto, arrays, opset, location, self, used, in_standard_body=standard)
+        opset = scope.opsets.get("", 0)
+        node = Node(proto, arrays, opset, location, self, used)
         problems = len(self.problems)
         try:
             if proto.op_type in BODIES:

@@ -95,15 +95,11 @@ class Node:
         location: str,
         builder: GraphBuilder,
         used: Sequence[bool] = (),
-        *,
-        in_standard_body: bool = False,
     ):
         self.proto = proto
         self.operator = proto.op_type
         self.opset = opset
         self.location = location
-        self.in_standard_body = in_standard_body
-        """Whether the node is part of the function that defines a standard operator."""
         self._inputs = inputs
         self._used = used
         self._builder = builder

@@ -17,6 +17,7 @@ from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.tile import Space, Step, steps_of
 from npu_mlir.interpreters import sums
 from npu_mlir.interpreters.arith import constant_value
+from npu_mlir.interpreters.errors import index_among
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.npu_isa.functions import (
@@ -89,8 +90,15 @@ def _evaluate(expr: Any, point: Sequence[Any]) -> Any:
     return expr.eval(point, [])
 
 
+@impl("npu_isa.read_index")
+def read_index(interp: Interpreter, op: npu_isa.ReadIndexOp, args: Results) -> Results:
+    value = core_of(interp).view(Space.UB, args[0], (1,), (1,), numpy_dtype(op.element))[0]
+    return (index_among(int(value), op.extent.value.data, op),)
+
+
 @impl("npu_isa.load_l1")
 @impl("npu_isa.load_ub")
+@impl("npu_isa.gather_ub")
 def gm_load(interp: Interpreter, op: npu_isa.GmLoad, args: Results) -> Results:
     source, *indices, dest = args
     where, inside = coordinates(op, source, indices)

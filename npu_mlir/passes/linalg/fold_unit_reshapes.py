@@ -16,7 +16,8 @@ unit loops disappear; it goes on upwards through the operands of that generic un
 meets a value that no generic makes (a function argument, a weight), where it is a view.
 
 Does not handle: reshapes that split or join dims larger than 1, a collapse of a value that is used in other ways, a
-contraction that would lose all loops of an operand (it would no longer be seen as one).
+contraction that would lose all loops of an operand (it would no longer be seen as one), a generic that reads a tensor
+at places that are data (its loops are those of rows and of what is in them).
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ from __future__ import annotations
 from xdsl.context import Context
 from xdsl.dialects import tensor
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.affine_maps import plain_dims
 from npu_mlir.analysis.reshapes import Reshape, kept_dims, reassociation_groups
-from npu_mlir.analysis.structured.nest import sums_products
+from npu_mlir.analysis.structured.nest import is_indirect, sums_products
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.generics import Builder
 from npu_mlir.passes.linalg.structure import (
@@ -59,6 +61,11 @@ def _source(op: Reshape) -> SSAValue:
     return op.operands[0]
 
 
+def _taken_apart(op: Operation) -> Generic | None:
+    """The parts of a generic that may have other loops."""
+    return None if isinstance(op, GenericOp) and is_indirect(op) else take_apart(op)
+
+
 def _fold_expansions(module: Operation) -> None:
     for op in list(module.walk()):
         if isinstance(op, tensor.ExpandShapeOp):
@@ -73,7 +80,7 @@ def _fold_expansion(expand: tensor.ExpandShapeOp, kept: list[int], user: Operati
     if isinstance(user, tensor.CollapseShapeOp) and user.result.type == _source(expand).type:
         user.result.replace_all_uses_with(_source(expand))
         return
-    parts = take_apart(user)
+    parts = _taken_apart(user)
     if parts is None or parts.init is expand.result:
         return
     for k, value in enumerate(parts.inputs):
@@ -130,7 +137,7 @@ def _hoist(collapse: tensor.CollapseShapeOp) -> list[tensor.CollapseShapeOp]:
     same = _same_collapses(source, collapse)
     if kept is None or same is None or not isinstance(source, OpResult):
         return []
-    parts = take_apart(source.op)
+    parts = _taken_apart(source.op)
     if parts is None:
         return []
     return _drop_result_dims(parts, kept, same)

@@ -9,6 +9,8 @@ Nothing is computed twice: the producer has one consumer, and both run over the 
 reads it through a permutation of all its loops). A producer that only broadcasts (a copy with an increasing projection)
 goes into all its consumers, reductions included, since reading through another map costs nothing.
 
+What reads a tensor at places that are data stays as it is: rows of a table are moved, not computed.
+
 An op stays apart as well if it alone tells the extent of a dim of the consumer.
 
 Two matrix products never meet in one generic: a producer that reads one stays apart from a consumer that already does,
@@ -35,7 +37,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineExpr
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.affine_maps import plain_dims
-from npu_mlir.analysis.structured.nest import sums_products
+from npu_mlir.analysis.structured.nest import is_indirect, sums_products
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.structure import (
     Generic,
@@ -79,6 +81,8 @@ class _Fusion:
 
     def fuse_producers(self, op: GenericOp) -> None:
         """Fuse what can be fused into `op`, until nothing can. Producers stand before it, so they are done already."""
+        if is_indirect(op):
+            return
         while (consumer := take_apart(op)) is not None:
             for value in dict.fromkeys(consumer.inputs):
                 producer = _fusible(consumer, value)
@@ -129,6 +133,8 @@ class _Fusion:
 def _fusible(consumer: Generic, value: SSAValue) -> Generic | None:
     """The producer of an input of the consumer, when the two can be one."""
     if not isinstance(value.owner, GenericOp) or value.owner.parent is not consumer.op.parent:
+        return None
+    if is_indirect(value.owner):
         return None
     producer = take_apart(value.owner)
     if producer is None or not is_parallel(producer) or value is consumer.init:

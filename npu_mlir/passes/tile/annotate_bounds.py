@@ -76,7 +76,7 @@ class AnnotateBounds(ModulePass):
 
 def _untiled(kernel: tile.KernelOp) -> bool:
     """Whether the loads stand for whole operands: tiles have a space."""
-    loads = [op for op in kernel.walk() if isinstance(op, tile.LoadOp)]
+    loads = [op for op in kernel.walk() if isinstance(op, tile.LoadOp | tile.GatherOp)]
     if any(not op.result_types for op in loads):
         return False
     types = [op.result_types[0] for op in loads]
@@ -153,6 +153,11 @@ def _loads(kernel: Kernel, target: Target) -> dict[SSAValue, tuple[str, int]]:
         generic = cast("linalg.GenericOp", op)
         for i, (value, map_) in enumerate(zip(generic.inputs, compute.maps, strict=False)):
             load = value.owner
+            if isinstance(load, tile.GatherOp):
+                # Each index has its row moved, whatever the others are.
+                size = storage_bytes(prod(_shape(value)), _bits(value))
+                loads[value] = ("gm_ub", size)
+                loads[load.rows] = ("gm_ub", storage_bytes(prod(_shape(load.rows)), _bits(load.rows)))
             if is_shape_only(generic, i) or not isinstance(load, tile.LoadOp):
                 continue
             path = "gm_l1" if compute.contraction else "gm_ub"

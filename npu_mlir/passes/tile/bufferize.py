@@ -88,6 +88,9 @@ class _Bufferizer:
             case tile.LoadOp() if op.result is not None:
                 self._load(op)
                 self.dead.append(op)
+            case tile.GatherOp() if op.result is not None:
+                self._gather(op)
+                self.dead.append(op)
             case tile.StoreOp():
                 op.operands[0] = self.buffers.get(op.value, op.value)
             case linalg.FillOp() | linalg.GenericOp() if op.results:
@@ -148,6 +151,15 @@ class _Bufferizer:
         dest = self._alloc(result, op)
         source = self.buffers.get(op.source, op.source)
         new = tile.LoadOp(source, list(op.indices), op.map, None, dest, op.pad, op.epilogue)
+        new.attributes |= op.attributes
+        cast("Block", op.parent).insert_op_before(new, op)
+        self.buffers[result] = dest
+
+    def _gather(self, op: tile.GatherOp) -> None:
+        result = op.results[0]
+        dest = self._alloc(result, op)
+        rows = self.buffers.get(op.rows, op.rows)
+        new = tile.GatherOp(op.source, list(op.indices), rows, op.axis.value.data, op.map, None, dest, op.pad)
         new.attributes |= op.attributes
         cast("Block", op.parent).insert_op_before(new, op)
         self.buffers[result] = dest

@@ -100,14 +100,14 @@ def _role(alloc: tile.AllocOp, space: Space) -> str:
     fillers = {
         space_of(op.source.type)
         for op in users
-        if isinstance(op, tile.LoadOp) and op.source is not alloc.buffer
+        if isinstance(op, tile.LoadOp | tile.GatherOp) and alloc.buffer is op.dest
     }
     return "in" if Space.GM in fillers else "acc" if Space.L0C in fillers else "out"
 
 
 def _pipes(alloc: tile.AllocOp) -> set[Pipe]:
     """The pipes that access a buffer."""
-    return {_pipe(use.operation) for use in alloc.buffer.uses}
+    return {_pipe(use.operation, alloc.buffer) for use in alloc.buffer.uses}
 
 
 _LOAD_PIPES = {
@@ -120,9 +120,11 @@ _LOAD_PIPES = {
 }
 
 
-def _pipe(op: Operation) -> Pipe:
-    """The pipe on which an operation on buffers will run."""
+def _pipe(op: Operation, buffer: SSAValue) -> Pipe:
+    """The pipe on which an operation on buffers will access one of them."""
     match op:
+        case tile.GatherOp():
+            return Pipe.S if buffer is op.rows else Pipe.MTE2
         case tile.LoadOp():
             spaces = space_of(op.source.type), space_of(op.tile_type)
             return _LOAD_PIPES.get(cast("tuple[Space, Space]", spaces), Pipe.V)

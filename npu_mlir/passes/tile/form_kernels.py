@@ -43,6 +43,8 @@ from xdsl.context import Context
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    AffineMapAttr,
+    ArrayAttr,
     IntegerAttr,
     ModuleOp,
     StringAttr,
@@ -51,12 +53,15 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Attribute, Block, Operation, Region
+from xdsl.dialects.linalg.attrs import IteratorTypeAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.dims import LoopNestOp
 from npu_mlir.analysis.grouping import form_groups
 from npu_mlir.analysis.structured.bodies import is_multiply_add
+from npu_mlir.analysis.structured.gathers import rows_of
 from npu_mlir.analysis.structured.nest import (
     describe,
     factor_type,
@@ -69,6 +74,7 @@ from npu_mlir.ir.structural_keys import StructuralKeys
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.tile.kernel_remarks import explain_groups
 from npu_mlir.passes.tile.kernel_rules import is_legal
+from npu_mlir.passes.tile.load_maps import fold_into_load
 from npu_mlir.passes.tile.outline import Outline, build, outline_key, outline_of
 from npu_mlir.support.diagnostics import UserError, located_errors
 from npu_mlir.support.locations import hand_down, located, node_of, origin
@@ -97,6 +103,7 @@ def _form(function: FuncOp, target: Target, kernels: _Kernels) -> None:
     # What nothing reads would become a kernel without results.
     erase_dead_ops(function)
     block = function.body.block
+    _hand_on_gathered(block)
     _check_host_ops(block)
     computes = [describe(op) for op in block.ops if isinstance(op, linalg.GenericOp) and not is_indirect(op)]
     for product in (c for c in computes if c.contraction):
@@ -144,6 +151,45 @@ def _check_host_ops(block: Block) -> None:
         for value in () if isinstance(op, (HostCallOp, ReturnOp)) else (*op.operands, *op.results):
             if isinstance(value.type, TensorType) and DYNAMIC_INDEX in value.type.get_shape():
                 raise UserError(f"kernels need static shapes, got {value.type}", loc=op)
+
+
+def _hand_on_gathered(block: Block) -> None:
+    """Put an operation that hands rows on behind each that takes rows of a table by indices.
+
+    A kernel can hold it and what reads it; the rows become its operand, which is gathered instead of loaded."""
+    for op in list(block.ops):
+        rows = rows_of(op.results[0]) if isinstance(op, linalg.GenericOp) else None
+        if rows is None:
+            continue
+        for value in (rows.table, rows.indices):
+            if fold_into_load(value)[0] is not value:
+                copy = _copied(value, op, block)
+                value.replace_uses_with_if(
+                    copy, lambda use, op=op: block.find_ancestor_op_in_block(use.operation) is op
+                )
+        result, after = op.results[0], op.next_op
+        assert after is not None
+        copy = _copied(result, after, block, op)
+        result.replace_uses_with_if(copy, lambda use, copy=copy: use.operation is not copy.owner)
+
+
+def _copied(value: SSAValue, before: Operation, block: Block, of: Operation | None = None) -> SSAValue:
+    """The same elements, handed on by an operation before another."""
+    of = of or before
+    type_ = cast("Tensor", value.type)
+    rank = len(type_.get_shape())
+    identity = AffineMapAttr(AffineMap.identity(rank))
+    body = Block(arg_types=[type_.element_type] * 2)
+    with located(of):
+        body.add_op(linalg.YieldOp(body.args[0]))
+        empty = tensor.EmptyOp([], type_)
+        parallel = ArrayAttr([IteratorTypeAttr.parallel()] * rank)
+        copy = linalg.GenericOp(
+            [value], [empty.tensor], Region(body), [identity, identity], parallel, [type_]
+        )
+    copy.attributes |= of.attributes
+    block.insert_ops_before([empty, copy], before)
+    return copy.results[0]
 
 
 def _dependencies(block: Block) -> dict[Hashable, list[Hashable]]:

@@ -8,6 +8,7 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Operation
+from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import linear_map
 from npu_mlir.analysis.dims import DimClasses, LoopNestOp, dim_classes
@@ -43,6 +44,12 @@ def read_kernel(op: tile.KernelOp) -> Kernel:
     for load in (o for o in block.ops if isinstance(o, tile.LoadOp)):
         if load.indices or linear_map(load.map.data) is None:
             raise UserError("a kernel that is not tiled loads whole operands, through linear maps", loc=load)
+    for gather in (o for o in block.ops if isinstance(o, tile.GatherOp)):
+        rank = len(gather.tile_type.get_shape())
+        if gather.map.data != AffineMap.identity(rank) or not isinstance(gather.rows.owner, tile.LoadOp):
+            raise UserError(
+                "a kernel that is not tiled gathers whole operands, by indices that it loads", loc=gather
+            )
     computes: dict[Operation, LoopNestOp] = {
         g: describe(g, row_starts=True) for g in block.ops if isinstance(g, linalg.GenericOp)
     }

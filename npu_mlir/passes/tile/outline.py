@@ -22,6 +22,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.dims import LoopNestOp
+from npu_mlir.analysis.structured.gathers import rows_of
 from npu_mlir.analysis.structured.nest import init_of, is_shape_only, root_of
 from npu_mlir.dialects import tile
 from npu_mlir.ir.structural_keys import StructuralKeys
@@ -42,6 +43,20 @@ class Load:
 
 
 @dataclass(frozen=True)
+class Gather:
+    """Gather `value` of the host, for `user`: the rows of argument number `argument`, by the indices that are argument
+    number `indices`."""
+
+    value: SSAValue
+    user: linalg.GenericOp
+    indices: int
+    listed: TensorType[Attribute]
+    """The type of the list of indices; a single one may have no dims."""
+    argument: int
+    axis: int
+
+
+@dataclass(frozen=True)
 class Copy:
     """Copy an operation of the host, for `user`, which may be the operation itself."""
 
@@ -51,7 +66,7 @@ class Copy:
     """What its body reads from outside: copied into it."""
 
 
-Step: TypeAlias = Load | Copy
+Step: TypeAlias = Load | Gather | Copy
 
 
 @dataclass(frozen=True)
@@ -77,7 +92,7 @@ def outline_of(group: Sequence[LoopNestOp]) -> Outline:
     for op in generics:
         for step in _steps_of(op, present, sources):
             steps.append(step)
-            present.update([step.value] if isinstance(step, Load) else step.op.results)
+            present.update(step.op.results if isinstance(step, Copy) else [step.value])
     inside = set[Operation](generics)
     outputs = [g.results[0] for g in generics if any(u.operation not in inside for u in g.results[0].uses)]
     return Outline(generics, root_of(group), steps, list(sources), outputs)
@@ -87,7 +102,13 @@ def _steps_of(op: linalg.GenericOp, present: set[SSAValue], sources: dict[SSAVal
     """The steps for one operation: its operands, unless they are present, what its result starts from, and itself."""
 
     def load(value: SSAValue) -> Generator[Step]:
-        if value not in present:
+        rows = None if value in present else rows_of(value)
+        if rows is not None:
+            # As they are: what a load would find behind the end of a slice may be no index.
+            type_ = cast("TensorType[Attribute]", rows.indices.type)
+            indices = sources.setdefault(rows.indices, len(sources))
+            yield Gather(value, op, indices, type_, sources.setdefault(rows.table, len(sources)), rows.axis)
+        elif value not in present:
             source, map_, pad = fold_into_load(value)
             yield Load(value, op, sources.setdefault(source, len(sources)), AffineMapAttr(map_), pad)
 
@@ -142,6 +163,10 @@ def outline_key(outline: Outline, keys: StructuralKeys) -> Hashable:
             key.note(f"load {step.argument}", step.map, step.pad, step.value.type)
             key.define(step.value)
             continue
+        if isinstance(step, Gather):
+            key.note(f"gather {step.indices} {step.argument} {step.axis}", step.listed, step.value.type)
+            key.define(step.value)
+            continue
         for constant in step.constants:
             key.add(constant)
         key.add(step.op)
@@ -167,6 +192,10 @@ def build(outline: Outline) -> Block:
             block.add_op(load)
             values[step.value] = load.results[0]
             continue
+        if isinstance(step, Gather):
+            with located(step.user):
+                values[step.value] = _gather(step, block, outline)
+            continue
         copy = step.op.clone(values)
         fill_locations(copy, origin(step.user))
         block.add_op(copy)
@@ -180,6 +209,22 @@ def build(outline: Outline) -> Block:
     with located(outline.root):
         block.add_op(tile.ReturnOp())
     return block
+
+
+def _gather(step: Gather, block: Block, outline: Outline) -> SSAValue:
+    """The rows, by a list of indices that is loaded."""
+    for number in (step.indices, step.argument):
+        if number == len(block.args):
+            _add_argument(block, outline.sources[number])
+    count = len(step.listed.get_shape())
+    places = AffineMap(1, 0, AffineMap.identity(1).results[:count])
+    listed = TensorType(step.listed.element_type, step.listed.get_shape() or (1,))
+    load = tile.LoadOp(block.args[step.indices], [], places, listed)
+    identity = AffineMap.identity(len(cast("TensorType[Attribute]", step.value.type).get_shape()))
+    table, rows = block.args[step.argument], load.results[0]
+    gather = tile.GatherOp(table, [], rows, step.axis, identity, step.value.type)
+    block.add_ops([load, gather])
+    return gather.results[0]
 
 
 def _sink(constant: SSAValue, body: Block) -> None:

@@ -126,7 +126,7 @@ class _Estimate:
         generic = cast("linalg.GenericOp", compute.key)
         of = self.kernel.classes.class_of[compute.key]
         for i, (value, map_) in enumerate(zip(generic.inputs, compute.maps, strict=False)):
-            if not isinstance(value.owner, tile.LoadOp) or is_shape_only(generic, i):
+            if not isinstance(value.owner, tile.LoadOp | tile.GatherOp) or is_shape_only(generic, i):
                 continue
             shape = tuple(self._extent(expr, of) for expr in dense_rows(map_))
             dims = tuple((expr, self._classes_of(compute, expr.dims())) for expr in map_)

@@ -23,9 +23,9 @@ from xdsl.dialects.builtin import ModuleOp
 from npu_mlir.dialects import tile
 from npu_mlir.report.report import Report
 from npu_mlir.report.views.memory_map import memory_map
+from npu_mlir.report.views.trace import recorded_pipes
 from npu_mlir.simulator import KernelStats, SimulationResult
 from npu_mlir.simulator.program.sites import site_lines
-from npu_mlir.simulator.timing.pipes import EXECUTING
 from npu_mlir.support.files import write_atomically
 from npu_mlir.support.node_names import joined, parts
 from npu_mlir.targets.module_target import target_of
@@ -88,7 +88,7 @@ def page_data(
     return {
         "file": Path(file).name,
         "report": summary,
-        "pipes": [str(pipe) for pipe in EXECUTING],
+        "pipes": [str(pipe) for pipe in recorded_pipes(result)],
         "spaces": {space: machine.capacity(space) for space in SPACES},
         "peak": machine.peak_macs(report.precision),
         "read": max(machine.rates["gm_l1"], machine.rates["gm_ub"]),

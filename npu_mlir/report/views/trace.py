@@ -7,13 +7,13 @@ wait; counters of bytes per cycle from and to GM and of the bytes in use of each
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
 from npu_mlir.dialects import tile
-from npu_mlir.dialects.npu_isa import Instruction, MoveWork
+from npu_mlir.dialects.npu_isa import Instruction, MoveWork, Pipe
 from npu_mlir.report.views.memory_map import memory_map, used_bytes
 from npu_mlir.simulator import KernelStats, Launch, SimulationResult
 from npu_mlir.simulator.program.sites import sites_of
@@ -32,7 +32,7 @@ Event = dict[str, Any]
 def write_trace(module: ModuleOp, result: SimulationResult, path: str) -> None:
     """Write the trace of a recorded run."""
     kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, tile.KernelOp)}
-    events = list(_names())
+    events = list(_names(recorded_pipes(result)))
     parts: dict[str, list[Event]] = {}
     flows = 0
     for launch in result.launches:
@@ -53,11 +53,22 @@ def write_trace(module: ModuleOp, result: SimulationResult, path: str) -> None:
     write_atomically(path, json.dumps(trace, separators=(",", ":")) + "\n")
 
 
-def _names() -> Iterator[Event]:
+def recorded_pipes(result: SimulationResult) -> Sequence[Pipe]:
+    """The pipes whose entries a recorded run may have: the scalar unit has some where it reads indices."""
+    reads = any(
+        site.pipe == Pipe.S and "barrier" not in site.text.split(" ", 1)[0]
+        for stats in result.kernels
+        if stats.attribution is not None
+        for site in stats.attribution.sites
+    )
+    return (*EXECUTING, Pipe.S) if reads else EXECUTING
+
+
+def _names(pipes: Sequence[Pipe]) -> Iterator[Event]:
     for process, name in ((HOST, "host"), (CORE, "core 0")):
         yield {"ph": "M", "name": "process_name", "pid": process, "tid": 0, "ts": 0, "args": {"name": name}}
     yield _thread(HOST, 1, "launches")
-    for i, pipe in enumerate(EXECUTING):
+    for i, pipe in enumerate(pipes):
         yield _thread(CORE, i + 1, str(pipe))
 
 
@@ -83,7 +94,7 @@ def _kernel(kernel: tile.KernelOp, stats: KernelStats) -> Iterator[Event]:
     recording, attribution = stats.recording, stats.attribution
     assert recording is not None and attribution is not None
     sites = attribution.sites
-    threads = {str(pipe): i + 1 for i, pipe in enumerate(EXECUTING)}
+    threads = {str(pipe): i + 1 for i, pipe in enumerate((*EXECUTING, Pipe.S))}
     setters = {entry: i for i, entry in enumerate(s for s in recording.setter if s >= 0)}
     works = [op.work() if isinstance(op, Instruction) else None for op in sites_of(kernel)]
     for i, (number, start, end, setter) in enumerate(

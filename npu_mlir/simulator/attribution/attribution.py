@@ -9,7 +9,8 @@ Every cycle of every pipe is exactly one of
     flag       taking a set_flag or wait_flag off the queue
     waiting    a wait_flag whose flag is not raised yet: for whom, and which instruction sets it
     barrier    nothing to do because the scalar unit stands at a barrier
-    starved    nothing to do: the scalar unit is issuing or computing (`issue`), or a queue is full (`queue P`)
+    starved    nothing to do: the scalar unit is issuing or computing (`issue`), a queue is full (`queue P`), or the
+               scalar unit itself waits for a flag (`flag P`)
     done       nothing left to do
     launch     the fixed cost of the launch
 
@@ -151,6 +152,8 @@ def _pipes(observer: Observer, end: int, launch: int) -> dict[str, PipeTime]:
     scalar = observer.scalar
     unit = PipeTime(
         busy=scalar.get("issue", 0) + scalar.get("scalar", 0),
+        flag=scalar.get("flag", 0),
+        waiting=sum(cycles for cause, cycles in scalar.items() if cause.startswith("flag ")),
         barrier=scalar.get("barrier", 0),
         starved={cause: cycles for cause, cycles in scalar.items() if cause.startswith("queue")},
         done=end - observer.now,

@@ -59,7 +59,7 @@ class SiteRecord:
     """How often it was executed, and cycles: `busy`, of it `transfer` because of the bandwidth of a path, of that `hbm`
     for what isn't in L2; `prefetch`, waiting for what a prefetch brings there; `fill`; `flag`."""
     starved: dict[str, int] = field(default_factory=dict[str, int])
-    """By what the scalar unit did instead of feeding the pipe: `issue`, `queue MTE2`, `barrier`."""
+    """By what the scalar unit did instead of feeding the pipe: `issue`, `queue MTE2`, `flag MTE2`, `barrier`."""
     waiting: dict[FlagWait, int] = field(default_factory=dict[FlagWait, int])
 
 
@@ -105,7 +105,8 @@ class Observer:
     def instruction(self, op: npu_isa.Instruction, hbm: bool = False) -> Callable[..., int]:
         """Issue an instruction; `starts` are the addresses of the slots that it uses. `hbm` tells that it is a load
         from there, on a machine with L2."""
-        return self._instruction(op, self._site(op, op.PIPE), hbm)
+        site = self._site(op, op.PIPE)
+        return self._read(site) if op.PIPE is Pipe.S else self._instruction(op, site, hbm)
 
     def _instruction(self, op: npu_isa.Instruction, site: int, hbm: bool) -> Callable[..., int]:
         stats, state = self.sites[site], self.pipes[op.PIPE]
@@ -231,6 +232,8 @@ class Observer:
     def wait_flag(self, op: npu_isa.WaitFlagOp) -> Callable[[int, int], int]:
         """Issue a wait."""
         src, dst = op.pipes
+        if dst is Pipe.S:
+            return self._scalar_wait(op)
         site = self._site(op, dst)
         stats, state, clock = self.sites[site], self.pipes[dst], self.clock.pipes[dst]
         flags = self.clock.flags(src, dst)
@@ -255,6 +258,57 @@ class Observer:
                 state.gate = (ready, key, clock.flag_cycles)
             if self.recording is not None:
                 self.recording.add(site, start - waited, clock.free, entry, ())
+            return after
+
+        return step
+
+    def _read(self, site: int) -> Callable[..., int]:
+        """The scalar unit executes an instruction of its own."""
+        stats = self.sites[site]
+
+        def step(now: int, occupancy: int, latency: int, head: int, *starts: int) -> int:
+            self._compute(now)
+            after = self.clock.read(now, occupancy, latency, head)
+            stats.sums["count"] += 1
+            stats.sums["busy"] += after - now
+            self.scalar["scalar"] = self.scalar.get("scalar", 0) + after - now
+            self.link = (self.link, (site, "busy"), after - now)
+            self.now = after
+            if self.recording is not None:
+                self.recording.add(site, now, after, -1, starts)
+            return after
+
+        return step
+
+    def _scalar_wait(self, op: npu_isa.WaitFlagOp) -> Callable[[int, int], int]:
+        """The scalar unit waits for a flag, and so does all that it would issue."""
+        src, dst = op.pipes
+        site = self._site(op, dst)
+        stats, flags = self.sites[site], self.clock.flags(src, dst)
+        issue, flag = self.clock.clock.issue_cycles, self.clock.clock.flag_cycles
+
+        def step(now: int, event: int) -> int:
+            raised = flags.pop(event, None)
+            if raised is None:
+                raise wait_without_set(op, event)
+            link, setter, entry = self.raised.pop((src, dst, event))
+            self._compute(now)
+            after = self.clock.wait(now, raised)
+            stats.sums["count"] += 1
+            stats.sums["flag"] += flag
+            arrival = now + issue
+            self.link = (self.link, (NOWHERE, "issue"), issue) if issue else self.link
+            self.scalar["issue"] = self.scalar.get("issue", 0) + issue
+            if raised > arrival:
+                self._block(f"flag {src}", arrival, raised)
+                wait = FlagWait(src, dst, event, setter)
+                stats.waiting[wait] = stats.waiting.get(wait, 0) + raised - arrival
+                self.link = link
+            self.link = (self.link, (site, "flag"), flag)
+            self.scalar["flag"] = self.scalar.get("flag", 0) + flag
+            self.now = after
+            if self.recording is not None:
+                self.recording.add(site, arrival, after, entry, ())
             return after
 
         return step

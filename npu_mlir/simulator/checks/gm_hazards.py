@@ -189,7 +189,8 @@ class KernelGm:
                 )
             return None
         result = self.used.get(_gm_operand(op))
-        box = self.boxes[op] = box_of(op)
+        # Which position data choose, no check may depend on.
+        box = self.boxes[op] = box_of(op, op.data_axis)
         if result is None:
             return None
         write, checked = isinstance(op, npu_isa.GmStore), result.array.result
@@ -306,8 +307,10 @@ def _text(box: GmBox, origin: Sequence[int]) -> str:
     window = box.window(origin)
     assert window is not None
     ranges: list[str] = []
-    for start, dim, step in zip(origin, box.dims, box.steps):
-        if dim is None:
+    for axis, (start, dim, step) in enumerate(zip(origin, box.dims, box.steps)):
+        if axis == box.whole:
+            ranges.append(f"0:{box.extents[axis]}")
+        elif dim is None:
             ranges.append(str(start))
         else:
             inside = window[1][dim]

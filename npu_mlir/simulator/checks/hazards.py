@@ -2,7 +2,8 @@
 
 - A race: two accesses of different pipes to the same bytes, one of them a write, that no flag or barrier orders. Each
   pipe has a vector clock: how many entries of every other pipe are known to be complete before its next one. A set
-  copies the clock of its pipe, the wait merges the copy. Memory has a `TrackedAccess` per operand of an instruction
+  copies the clock of its pipe, the wait merges the copy. What the scalar unit has read or waited for, everything that
+  it issues afterwards knows. Memory has a `TrackedAccess` per operand of an instruction
   and address, with the number of its last execution, and a list of the accesses of other pipes that it can conflict
   with, found when either is first seen. The last one of each suffices, as pipes are in order.
 - A flag that is waited for and not set, set again while pending or possibly before the last wait consumed it, or left
@@ -28,16 +29,15 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from npu_mlir.dialects import npu_isa, tile
-from npu_mlir.dialects.npu_isa import Elements, Extent
+from npu_mlir.dialects.npu_isa import Elements, Extent, Pipe
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.tile import Space
 from npu_mlir.simulator.checks import hazard_messages
 from npu_mlir.simulator.checks.gm_hazards import GmMemory, KernelGm
 from npu_mlir.simulator.checks.initialized import SlotBytes, spread
-from npu_mlir.simulator.checks.pipe_numbers import pipe_number
+from npu_mlir.simulator.checks.pipe_numbers import ORDERED, pipe_number
 from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.simulator.program.extents import overlap
-from npu_mlir.simulator.timing.pipes import EXECUTING
 from npu_mlir.targets.target import Target
 
 BUCKETS = 32
@@ -127,7 +127,7 @@ class Hazards:
 
     def __init__(self, target: Target, cores: int = 1, alone: bool = True):
         self.target = target
-        pipes = cores * len(EXECUTING)
+        pipes = cores * len(ORDERED)
         self.clocks = [[0] * pipes for _ in range(pipes)]
         self.issued = [0] * pipes
         self.flags = defaultdict[tuple[int, int], Flags](Flags)
@@ -176,7 +176,7 @@ class KernelChecks:
         self.target = hazards.target
         self.gm = gm
         self.core = core
-        self.pipes = {pipe: pipe_number(core, pipe) for pipe in EXECUTING}
+        self.pipes = {pipe: pipe_number(core, pipe) for pipe in ORDERED}
         self.slots: dict[tuple[npu_isa.BufferOp, int], SlotBytes] = {}
 
     # ---- instructions
@@ -208,7 +208,14 @@ class KernelChecks:
             if gm is not None:
                 gm(number, args)
 
-        return check
+        if op.PIPE is not Pipe.S:
+            return check
+
+        def check_read(*args: int) -> None:
+            check(*args)
+            self._known_to_all(clock)
+
+        return check_read
 
     def _fill(
         self, op: npu_isa.Instruction, operands: Sequence[Operand]
@@ -365,8 +372,18 @@ class KernelChecks:
                     clock[i] = known
             issued[dst] += 1
             flags.consumed[event] = (issued[dst], op)
+            if op.pipes[1] is Pipe.S:
+                self._known_to_all(clock)
 
         return check
+
+    def _known_to_all(self, scalar: Sequence[int]) -> None:
+        """The scalar unit, whose clock this is, issues nothing before what it does is over."""
+        number = self.pipes[Pipe.S]
+        for pipe in self.pipes.values():
+            clock = self.hazards.clocks[pipe]
+            clock[:] = map(max, clock, scalar)
+            clock[number] = self.hazards.issued[number]
 
     def barrier(self) -> None:
         """Everything issued to this core so far is complete."""

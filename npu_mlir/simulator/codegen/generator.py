@@ -103,7 +103,8 @@ class _Generator:
         values = self.scalars.values
         bases = [self.scalars.base(op, v) for v in op.operands]
         slots = [values[base] for base in bases if base is not None]
-        return Entry(op, self.now, [values[v] for v in op.operands], bases, slots, first)
+        operands, results = [values[v] for v in op.operands], [self.scalars.define(v) for v in op.results]
+        return Entry(op, self.now, operands, bases, slots, first, results)
 
     def first(self, op: Operation) -> str:
         """The condition that all loops are in their first iterations that decide what a load takes."""
@@ -150,6 +151,8 @@ class _Generator:
                 pass
             case npu_isa.Instruction():
                 entry = self.entry(op)
+                for name in entry.results:
+                    self.line(f"{name} = 0")
                 for sink in self.sinks:
                     sink.instruction(entry)
             case npu_isa.SetFlagOp():
@@ -266,7 +269,7 @@ class _Generator:
             return None
         entries = 0
         for inner in op.body.block.ops:
-            if isinstance(inner, scf.IfOp | npu_isa.BarrierOp):
+            if isinstance(inner, scf.IfOp | npu_isa.BarrierOp) or _waits_for_pipe(inner):
                 return None
             if isinstance(inner, scf.ForOp):
                 inner_trips = self.unrolled(inner)
@@ -320,6 +323,11 @@ class _Generator:
         if op.index is None:
             return Event(first)
         return canonical(first, *self.scalars.parts(op.index), op.slots.value.data)
+
+
+def _waits_for_pipe(op: Operation) -> bool:
+    """Whether the scalar unit waits for a flag."""
+    return isinstance(op, npu_isa.WaitFlagOp) and op.pipes[1] is npu_isa.Pipe.S
 
 
 def over_budget(budget: int) -> None:

@@ -73,6 +73,8 @@ class Entry(Generic[Op]):
     """The first byte of each of these buffers and slots."""
     first: str = "True"
     """Of a load that may hit or miss, a condition: all loops are in their first iterations that make it miss."""
+    results: Sequence[str] = ()
+    """The variables that hold the results, 0 where nothing has computed them; none if no sink needs addresses."""
 
 
 class Repeats(Protocol):

@@ -19,6 +19,7 @@ from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.tile import Relu, Space, Step, steps_of
 from npu_mlir.interpreters.arith import constant_value
+from npu_mlir.interpreters.errors import index_among
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.npu_isa import stored, use_core
 from npu_mlir.interpreters.npu_isa.core import Core
@@ -94,7 +95,7 @@ class Decoder:
         return run
 
 
-Make = Callable[[Core, L0, Any], Run]
+Make = Callable[[Core, L0, Any], Callable[..., Any]]
 _DECODED: dict[type[npu_isa.Instruction], Make] = {}
 
 
@@ -119,7 +120,7 @@ def _vector(core: Core, l0: L0, op: npu_isa.VectorInstruction) -> Run:
 # ---- GM --------------------------------------------------------------------------------------------------------------
 
 
-@decoded(npu_isa.LoadL1Op, npu_isa.LoadUbOp)
+@decoded(npu_isa.LoadL1Op, npu_isa.LoadUbOp, npu_isa.GatherUbOp)
 def _gm_load(core: Core, l0: L0, op: npu_isa.GmLoad) -> Run:
     box = box_of(op)
     strides, space = ints(op.strides), op.SPACE
@@ -140,6 +141,17 @@ def _gm_load(core: Core, l0: L0, op: npu_isa.GmLoad) -> Run:
         parts = box.parts(source, origin, tile)
         if parts is not None:
             np.copyto(parts[1], parts[0])
+
+    return run
+
+
+@decoded(npu_isa.ReadIndexOp)
+def _read_index(core: Core, l0: L0, op: npu_isa.ReadIndexOp) -> Callable[[int], int]:
+    dtype, extent = numpy_dtype(op.element), op.extent.value.data
+    memory = core.memory[Space.UB]
+
+    def run(source: int) -> int:
+        return index_among(int(memory[source : source + dtype.itemsize].view(dtype)[0]), extent, op)
 
     return run
 
@@ -292,4 +304,6 @@ class Values(Sink):
         self.code = code
 
     def instruction(self, entry: Entry[npu_isa.Instruction]) -> None:
-        self.code.call("x", self.decode(entry.op), *entry.operands)
+        name = self.code.bind("x", self.decode(entry.op))
+        results = "".join(f"{result} = " for result in entry.results)
+        self.code.line(f"{results}{name}({', '.join(entry.operands)})")

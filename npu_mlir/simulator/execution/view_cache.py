@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-Run = Callable[..., None]
-"""An instruction: its operands are addresses, GM arrays, indices, and the condition of an mmad."""
+Run = Callable[..., Any]
+"""An instruction: its operands are addresses, GM arrays, indices, and the condition of an mmad; it returns its result
+if it has one."""
 
 Thunk = Callable[[], Any]
 

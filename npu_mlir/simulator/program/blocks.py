@@ -158,7 +158,8 @@ class Blocks:
 
     def _loops(self, op: npu_isa.GmLoad) -> tuple[scf.ForOp, ...]:
         if op not in self._repeating:
-            self._repeating[op] = loops_that_repeat(op, self._forms)
+            # What data choose may be another row each time.
+            self._repeating[op] = () if op.data_axis is not None else loops_that_repeat(op, self._forms)
         return self._repeating[op]
 
     def _ready(self, op: npu_isa.GmLoad) -> int | None:
@@ -204,11 +205,11 @@ def blocks_within(block: Block) -> Iterator[Block]:
 
 
 def pipes_of(block: Block) -> set[Pipe]:
-    """The pipes that get entries in a block and those inside."""
+    """The pipes with a queue that get entries in a block and those inside."""
     pipes: set[Pipe] = set()
     for op in block.walk():
         if isinstance(op, npu_isa.Instruction):
             pipes.add(op.PIPE)
         elif isinstance(op, npu_isa.SetFlagOp | npu_isa.WaitFlagOp):
             pipes.add(op.pipes[isinstance(op, npu_isa.WaitFlagOp)])
-    return pipes
+    return pipes - {Pipe.S}

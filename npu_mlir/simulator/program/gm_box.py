@@ -26,10 +26,11 @@ def _origin(map_: AffineMapAttr, indices: int, rank: int) -> Callable[..., tuple
 
 
 class GmBox:
-    """Which elements of a GM array an instruction touches."""
+    """Which elements of a GM array an instruction touches. Of coordinate `whole`, if given, it may be any."""
 
-    def __init__(self, op: npu_isa.GmLoad | npu_isa.GmStore):
+    def __init__(self, op: npu_isa.GmLoad | npu_isa.GmStore, whole: int | None = None):
         type_ = op.gm_type
+        self.whole = whole
         self.shape = ints(op.shape)
         self.extents = type_.get_shape()
         self.dtype = numpy_dtype(type_)
@@ -52,9 +53,9 @@ class GmBox:
     def window(self, origin: Sequence[int]) -> tuple[tuple[int, ...], tuple[slice, ...]] | None:
         """The part of the iteration space that lies inside: its first point and slices, None if nothing does."""
         first, stop = [0] * len(self.shape), list(self.shape)
-        for start, extent, dim, step in zip(origin, self.extents, self.dims, self.steps):
+        for axis, (start, extent, dim, step) in enumerate(zip(origin, self.extents, self.dims, self.steps)):
             if dim is None:
-                if not 0 <= start < extent:
+                if axis != self.whole and not 0 <= start < extent:
                     return None
                 continue
             first[dim] = max(first[dim], -(start // step))
@@ -94,8 +95,10 @@ class GmBox:
         if window is None:
             return None
         slices: list[slice] = []
-        for start, dim, step in zip(origin, self.dims, self.steps):
-            if dim is None:
+        for axis, (start, dim, step) in enumerate(zip(origin, self.dims, self.steps)):
+            if axis == self.whole:
+                slices.append(slice(None))
+            elif dim is None:
                 slices.append(slice(start, start + 1))
             else:
                 inside = window[1][dim]
@@ -104,18 +107,18 @@ class GmBox:
         return array[(*slices, ...)]
 
 
-_boxes: dict[tuple[Attribute, Attribute, Attribute, int], GmBox] = {}
+_boxes: dict[tuple[Attribute, Attribute, Attribute, int, int | None], GmBox] = {}
 """By all that a box is made of."""
 
 CACHE_LIMIT = 1024
 
 
-def box_of(op: npu_isa.GmLoad | npu_isa.GmStore) -> GmBox:
+def box_of(op: npu_isa.GmLoad | npu_isa.GmStore, whole: int | None = None) -> GmBox:
     """The box of an instruction, shared by those that touch the same."""
-    key = (op.shape, op.gm_type, op.map, len(op.indices))
+    key = (op.shape, op.gm_type, op.map, len(op.indices), whole)
     box = _boxes.get(key)
     if box is None:
         if len(_boxes) >= CACHE_LIMIT:
             _boxes.clear()
-        box = _boxes[key] = GmBox(op)
+        box = _boxes[key] = GmBox(op, whole)
     return box

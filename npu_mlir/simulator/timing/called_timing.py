@@ -75,7 +75,7 @@ class CalledTiming(Sink):
 
     def instruction_step(self, op: npu_isa.Instruction) -> Step:
         """`(now, occupancy, latency, head)`; then the first bytes of the slots, if the sink needs addresses."""
-        return self.clock.pipes[op.PIPE].run
+        return self.clock.read if op.PIPE is Pipe.S else self.clock.pipes[op.PIPE].run
 
     def load_step(self, op: npu_isa.Instruction, load: LoadCost) -> Step:
         """`(now, first)` of a load that may miss if it is the first; then as `instruction_step`."""
@@ -119,7 +119,8 @@ def _set(clock: CoreClock, src: Pipe, dst: Pipe) -> Step:
 
 def _wait(clock: CoreClock, op: npu_isa.WaitFlagOp) -> Step:
     src, dst = op.pipes
-    wait_flag, pop = clock.pipes[dst].wait_flag, clock.flags(src, dst).pop
+    wait_flag = clock.wait if dst is Pipe.S else clock.pipes[dst].wait_flag
+    pop = clock.flags(src, dst).pop
 
     def step(now: int, event: int) -> int:
         raised = pop(event, None)

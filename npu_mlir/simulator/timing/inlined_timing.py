@@ -83,6 +83,8 @@ class InlinedTiming(Sink):
         self.missing: dict[npu_isa.Instruction, str] = {}
         """The variables that count the misses of loads, and cycles that they wait for a prefetch."""
         for op, cost in blocks.costs.items():
+            if op.PIPE is Pipe.S:
+                continue
             pipe = self._pipe(op.PIPE)
             pipe.heads |= cost.head > 0
             pipe.latencies.add(cost.latency)
@@ -112,7 +114,8 @@ class InlinedTiming(Sink):
 
     def _declare(self, op: npu_isa.SetFlagOp | npu_isa.WaitFlagOp) -> None:
         for name in op.pipes:
-            self._pipe(name)
+            if name is not Pipe.S:
+                self._pipe(name)
         flags = self.flags.setdefault(op.pipes, FlagCode(f"F{len(self.flags)}"))
         slots = op.slots.value.data
         flags.size = max(flags.size, op.event.value.data + slots)
@@ -330,8 +333,12 @@ class InlinedTiming(Sink):
     # ---- entries
 
     def instruction(self, entry: Entry[npu_isa.Instruction]) -> None:
+        cost = self.costs[entry.op]
+        if entry.op.PIPE is Pipe.S:
+            self.scalar(cost.head + cost.occupancy + cost.latency)
+            return
         self._limit()
-        cost, pipe = self.costs[entry.op], self.pipes[entry.op.PIPE]
+        pipe = self.pipes[entry.op.PIPE]
         start = self._enter(pipe)
         if pipe.heads:
             start = self._latest(start, pipe.get("g")).later(cost.head)
@@ -391,8 +398,11 @@ class InlinedTiming(Sink):
         self._overwrite(self.flags[op.pipes], event, raised)
 
     def wait_flag(self, entry: Entry[npu_isa.WaitFlagOp], event: Event) -> None:
-        self._limit()
         op = entry.op
+        if op.pipes[1] is Pipe.S:
+            self._wait(op, event)
+            return
+        self._limit()
         pipe = self.pipes[op.pipes[1]]
         raised = self._consume(op, event)
         arrival = self._enter(pipe)
@@ -413,6 +423,15 @@ class InlinedTiming(Sink):
             self.source.line(f"S = max({', '.join(['S', *ends])})")
 
     # ---- flags
+
+    def _wait(self, op: npu_isa.WaitFlagOp, event: Event) -> None:
+        """The scalar unit waits."""
+        raised, name = self._consume(op, event), self.source.name("t")
+        self.source.line(f"{name} = {raised}")
+        self.scalar(self.issue)
+        self.settle()
+        self.source.line(f"if {name} > S: S = {name}")
+        self.scalar(self.flag)
 
     def _consume(self, op: npu_isa.WaitFlagOp, event: Event) -> Time:
         """When the flag is raised, which is then no longer pending."""

@@ -8,6 +8,9 @@ A pipe takes the entries of its queue in order:
 - `set_flag` takes the flag cycles and raises the flag when everything before it in the pipe is complete;
 - `wait_flag` stays at the front of the queue until the flag is raised, then takes the flag cycles.
 
+What is on the pipe S, reads of the scalar unit and its waits for flags, has no queue: the scalar unit issues nothing
+else until it is over.
+
 All of it is known when an entry is issued, because a set precedes its wait in program order: no event queue is needed.
 The same rules, for many executions, are in `inlined_timing.py`; the tests hold the two and an oracle together.
 """
@@ -147,6 +150,7 @@ class Clock:
 
     def __init__(self, target: Target, cores: int = 1):
         issue, flag = target.latencies["issue"], target.latencies["flag"]
+        self.issue_cycles, self.flag_cycles = issue, flag
         self.pipes: dict[CorePipe, PipeClock] = {
             (core, pipe): PipeClock(target.queue_depth, issue, flag)
             for core in range(cores)
@@ -170,6 +174,16 @@ class CoreClock:
     def flags(self, src: Pipe, dst: Pipe) -> dict[int, int]:
         """When each pending flag between two pipes is raised, by event."""
         return self.clock.flags[(self.core, src), (self.core, dst)]
+
+    def read(self, now: int, occupancy: int, latency: int, head: int = 0) -> int:
+        """The scalar unit executes an instruction of its own."""
+        return now + head + occupancy + latency
+
+    def wait(self, now: int, raised: int) -> int:
+        """The scalar unit waits for a flag that is raised at the time `raised`; returns when it goes on."""
+        flags = self.clock
+        now += flags.issue_cycles
+        return (raised if raised > now else now) + flags.flag_cycles
 
     def idle(self, now: int) -> int:
         """When the scalar unit, at `now`, and every pipe have executed and completed everything."""

@@ -13,12 +13,10 @@ from npu_mlir.dialects import graph
 from npu_mlir.dialects.graph import ReduceKind, element_of, shape_of
 from npu_mlir.frontends.onnx.converters.selection import (
     INDEX,
-    MOST_PAIRS,
     as_value,
     box,
     cast,
     check_indices,
-    from_front,
     index_of,
     linear_index,
     pick,
@@ -37,7 +35,7 @@ from npu_mlir.support.dtypes import numpy_dtype
 def gather(node: Node) -> SSAValue:
     """Slices along `axis` by index. Constant indices become slices of the operand; those out of range are refused.
 
-    The host reads at others, except in the body of a standard operator, which runs in one place: there they select.
+    Others are read in the run, where one that is out of range is an error.
     """
     value = node.value(0)
     shape = shape_of(value)
@@ -47,13 +45,7 @@ def gather(node: Node) -> SSAValue:
     if isinstance(raw, np.ndarray):
         known = check_indices(raw, shape[axis], axis)
         return reshaped(node, take(node, value, known.reshape(-1), axis), (*outer, *raw.shape, *inner))
-    count = prod(shape_of(raw))
-    if not node.in_standard_body or count * prod(shape) > MOST_PAIRS:
-        return node.add(graph.GatherOp(value, raw, axis))
-    index = reshaped(
-        node, from_front(node, raw, shape[axis]), [count if d == axis else 1 for d in range(len(shape))]
-    )
-    return reshaped(node, pick(node, value, index, axis), (*outer, *shape_of(raw), *inner))
+    return node.add(graph.GatherOp(value, raw, axis))
 
 
 @converts("GatherElements")

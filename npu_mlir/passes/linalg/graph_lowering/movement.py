@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import IndexType, UnrealizedConversionCastOp
 from xdsl.ir import SSAValue
@@ -97,21 +99,24 @@ def pad(b: Builder, op: graph.PadOp) -> SSAValue:
 
 @lowering(graph.GatherOp)
 def gather(b: Builder, op: graph.GatherOp) -> SSAValue:
-    """Loops: the dims of the result; the body reads the table at an index that was read, from the end if negative."""
-    axis, shape = op.axis.value.data, shape_of(op.result)
-    count = len(shape_of(op.indices))
-    table, size = op.input, shape_of(op.input)[axis]
+    """Rows of a table, taken by a list of indices: what lies before and behind the axis is one dim each, if any.
+
+    The body reads the table at an index that was read, from the end if negative.
+    """
+    axis, whole = op.axis.value.data, shape_of(op.input)
+    size, outer, inner = whole[axis], prod(whole[:axis]), prod(whole[axis + 1 :])
+    count = prod(shape_of(op.indices))
+    before, behind = (outer,) * (outer != 1), (inner,) * (inner != 1)
+    table = b.reshape(op.input, (*before, size, *behind))
+    # A single index may have no dims.
+    indices = b.reshape(op.indices, (count,)) if shape_of(op.indices) else op.indices
+    shape, axis = (*before, count, *behind), len(before)
 
     def build(body: Body, index: SSAValue) -> SSAValue:
         wrapped = body.select(body.compare("lt", index, 0), body.apply("add", index, size), index)
         position = body.append(arith.IndexCastOp.create(operands=[wrapped], result_types=[IndexType()]))
-        indices = [
-            *[body.index(d) for d in range(axis)],
-            position,
-            *[body.index(d) for d in range(axis + count, len(shape))],
-        ]
-        return body.append(
-            tensor.ExtractOp.create(operands=[table, *indices], result_types=[element_of(table)])
-        )
+        at = [position if d == axis else body.index(d) for d in range(len(shape))]
+        return body.append(tensor.ExtractOp.create(operands=[table, *at], result_types=[element_of(table)]))
 
-    return b.map([op.indices], [range(axis, axis + count)], shape, element_of(table), build)
+    rows = b.map([indices], [[axis][: len(shape_of(indices))]], shape, element_of(table), build)
+    return b.reshape(rows, shape_of(op.result))

@@ -10,6 +10,13 @@
     %p = npu_isa.at %a + %o
     npu_isa.load_l0a %p, %a0 {shape = [16, 16], strides = [64, 1], rows = 1}
 
+    tile.gather %A[] rows %r into %a axis 0 map (d0, d1) -> (d0, d1) : gm, memref<16xi64, ub>, memref<16x64xf32, ub>
+  becomes
+    scf.for %i = %c0 to %c16 step %c1 {
+      %s = npu_isa.read_index %r + %i * 8 of 1000 : i64
+      npu_isa.gather_ub %A[%s], %a + %i * 256 {map, axis = 0, shape = [64], strides = [1]}
+    }
+
 Does not handle: a window (two tile dims in one coordinate) over GM, moves from UB to L1, L0 loads of more dims than
 an instruction has (their packing cannot be cut).
 """
@@ -17,6 +24,7 @@ an instruction has (their packing cannot be cut).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import AffineMapAttr
@@ -71,7 +79,7 @@ def lower_load(ctx: KernelContext, op: tile.LoadOp) -> None:
 def lower_store(ctx: KernelContext, op: tile.StoreOp) -> None:
     """Lower a store."""
     source = ctx.buffer(op.value)
-    address, indices, map_, nest = _gm_side(ctx, op.map.data, op.indices, source)
+    address, indices, map_, nest = _gm_side(ctx, op.map.data, op.indices, _Part.of(source))
     if source.space is not Space.L0C:
         ctx.emit(npu_isa.StoreUbOp(address, op.dest, indices, map_, nest.extents, nest.strides[0]))
         return
@@ -93,13 +101,77 @@ def _check_scale(
 
 
 def _lower_gm_load(ctx: KernelContext, op: tile.LoadOp, dest: PlacedBuffer) -> None:
-    address, indices, map_, nest = _gm_side(ctx, op.map.data, op.indices, dest)
+    address, indices, map_, nest = _gm_side(ctx, op.map.data, op.indices, _Part.of(dest))
     instruction = npu_isa.LoadL1Op if dest.space is Space.L1 else npu_isa.LoadUbOp
     ctx.emit(instruction(op.source, indices, address, map_, nest.extents, nest.strides[0], op.pad))
 
 
+def lower_gather(ctx: KernelContext, op: tile.GatherOp) -> None:
+    """Lower a gather: a loop over the indices, each of which the scalar unit reads before a transfer brings the row."""
+    assert op.dest is not None
+    dest, rows, dim, axis = ctx.buffer(op.dest), ctx.buffer(op.rows), op.row_dim, op.axis.value.data
+    position = [ctx.loop(dest.shape[dim])] if dest.shape[dim] != 1 else []
+    step = rows.strides[0] * rows.element_bytes
+    offset = Offset()
+    _, start = split_dims(op.map.data.results[axis], len(op.indices), len(dest.shape), op)
+    ctx.add_expression(offset, start, op.indices, step)
+    for iv in position:
+        offset.add(iv, step)
+    source = ctx.address(rows.address, offset)
+    row = ctx.emit(npu_isa.ReadIndexOp(source, op.extent, rows.element)).result
+    to = advance(ctx, dest.address, (dest.strides[dim],) * len(position), position, dest.element_bytes)
+    map_, used = _map_of_row(op)
+    part = _Part(to, _without(dest.shape, dim), _without(dest.strides, dim), dest.element_bytes)
+    address, indices, short, nest = _gm_side(ctx, map_, [*(op.indices[i] for i in used), row], part)
+    ctx.emit(
+        npu_isa.GatherUbOp(op.source, indices, address, short, axis, nest.extents, nest.strides[0], op.pad)
+    )
+
+
+def _map_of_row(op: tile.GatherOp) -> tuple[AffineMap, list[int]]:
+    """The map of one row, from (indices, the index of the row; the other dims of the tile), and which indices of the
+    gather it takes."""
+    count, dim, axis = len(op.indices), op.row_dim, op.axis.value.data
+    exprs = op.map.data.results
+    dims = {
+        e.position
+        for i, expr in enumerate(exprs)
+        if i != axis
+        for e in expr.dfs()
+        if isinstance(e, AffineDimExpr)
+    }
+    used = [i for i in range(count) if i in dims]
+    rank = op.map.data.num_dims - count
+    new: list[AffineExpr] = [AffineConstantExpr(0)] * op.map.data.num_dims
+    for position, i in enumerate(used):
+        new[i] = AffineDimExpr(position)
+    for d in range(rank):
+        new[count + d] = AffineDimExpr(len(used) + 1 + d - (d > dim))
+    results = [expr.replace_dims_and_symbols(new, []) for expr in exprs]
+    results[axis] = AffineDimExpr(len(used))
+    return AffineMap(len(used) + rank, 0, tuple(results)), used
+
+
+def _without(values: tuple[int, ...], position: int) -> tuple[int, ...]:
+    return values[:position] + values[position + 1 :]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A tile on chip, or a part of one: the address of its first element and where its elements lie."""
+
+    address: SSAValue
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    element_bytes: int
+
+    @staticmethod
+    def of(buffer: PlacedBuffer) -> _Part:
+        return _Part(buffer.address, buffer.shape, buffer.strides, buffer.element_bytes)
+
+
 def _gm_side(
-    ctx: KernelContext, map_: AffineMap, indices: Sequence[SSAValue], tile_: PlacedBuffer
+    ctx: KernelContext, map_: AffineMap, indices: Sequence[SSAValue], tile_: _Part
 ) -> tuple[SSAValue, list[SSAValue], AffineMapAttr, StridedLoops]:
     """The on-chip address, the indices and map into GM, and the iteration space with its on-chip strides.
 

@@ -13,6 +13,7 @@ from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, affine_expression
 from npu_mlir.analysis.dims import LoopNestOp
+from npu_mlir.analysis.structured.bodies import yielded
 from npu_mlir.analysis.structured.fixpipe import drained_by
 from npu_mlir.analysis.structured.nest import init_of
 from npu_mlir.dialects import tile
@@ -122,6 +123,10 @@ class Tiler(ContractionTiler):
     def _generic(self, compute: LoopNestOp, init: SSAValue | None = None) -> SSAValue:
         """The operation on the tiles of its operands."""
         generic = cast("linalg.GenericOp", compute.key)
+        if _hands_on_rows(generic):
+            value, map_ = self.operand(compute, 0)
+            if map_ == generic.indexing_maps.data[-1].data:
+                return value
         inputs, maps = [], []
         for i in range(len(generic.inputs)):
             value, map_ = self.operand(compute, i)
@@ -177,3 +182,13 @@ class Tiler(ContractionTiler):
             return acc
 
         return chunks(chunked, self._init(compute))
+
+
+def _hands_on_rows(generic: linalg.GenericOp) -> bool:
+    """Whether an operation yields the rows that a gather brings as they are: their tile is its own."""
+    block = generic.body.block
+    return (
+        len(generic.inputs) == 1
+        and isinstance(generic.inputs[0].owner, tile.GatherOp)
+        and yielded(block) is block.args[0]
+    )

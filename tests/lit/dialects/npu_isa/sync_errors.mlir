@@ -10,8 +10,8 @@ npu_isa.set_flag [V, V, 0]
 
 // -----
 
-// CHECK: 'npu_isa.wait_flag' op flags order the other pipes; use npu_isa.barrier for the scalar unit
-npu_isa.wait_flag [V, S, 0]
+// CHECK: 'npu_isa.set_flag' op the scalar unit sets no flags: it issues nothing before it is through with a read
+npu_isa.set_flag [S, V, 0]
 
 // -----
 

@@ -89,3 +89,21 @@ func.func @one_place(%x: tensor<3xf32>) -> tensor<f32> {
   %z = tensor.collapse_shape %y [] : tensor<1xf32> into tensor<f32>
   func.return %z : tensor<f32>
 }
+
+// A generic that reads a tensor at places that are data keeps its loops, those of rows and of what is in them.
+// CHECK-LABEL: func.func @gathered(
+// CHECK:         linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0, d1)>]
+// CHECK:         tensor.collapse_shape
+func.func @gathered(%t: tensor<8x4xf32>, %i: tensor<1xi32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<1x4xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a)>, affine_map<(a, b) -> (a, b)>], iterator_types = ["parallel", "parallel"]}
+      ins(%i : tensor<1xi32>) outs(%e : tensor<1x4xf32>) {
+  ^bb0(%n: i32, %o: f32):
+    %at = arith.index_cast %n : i32 to index
+    %b = linalg.index 1 : index
+    %v = tensor.extract %t[%at, %b] : tensor<8x4xf32>
+    linalg.yield %v : f32
+  } -> tensor<1x4xf32>
+  %c = tensor.collapse_shape %r [[0, 1]] : tensor<1x4xf32> into tensor<4xf32>
+  func.return %c : tensor<4xf32>
+}

@@ -247,3 +247,31 @@ func.func @two_products(%x: tensor<4x8xf32>, %w: tensor<8x4xf32>, %acc: tensor<4
   } -> tensor<4x4xf32>
   func.return %3 : tensor<4x4xf32>
 }
+
+// -----
+
+// Rows of a table are moved, not computed: neither what makes the indices nor what reads the rows goes into them.
+// CHECK-LABEL: func.func @rows
+// CHECK-COUNT-3: linalg.generic
+func.func @rows(%t: tensor<8xf32>, %i: tensor<4xi32>) -> tensor<4xf32> {
+  %e0 = tensor.empty() : tensor<4xi32>
+  %j = linalg.generic {indexing_maps = [affine_map<(a) -> (a)>, affine_map<(a) -> (a)>], iterator_types = ["parallel"]} ins(%i : tensor<4xi32>) outs(%e0 : tensor<4xi32>) {
+  ^bb0(%p: i32, %o: i32):
+    %s = arith.addi %p, %p : i32
+    linalg.yield %s : i32
+  } -> tensor<4xi32>
+  %e1 = tensor.empty() : tensor<4xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(a) -> (a)>, affine_map<(a) -> (a)>], iterator_types = ["parallel"]} ins(%j : tensor<4xi32>) outs(%e1 : tensor<4xf32>) {
+  ^bb0(%p: i32, %o: f32):
+    %at = arith.index_cast %p : i32 to index
+    %s = tensor.extract %t[%at] : tensor<8xf32>
+    linalg.yield %s : f32
+  } -> tensor<4xf32>
+  %e2 = tensor.empty() : tensor<4xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(a) -> (a)>, affine_map<(a) -> (a)>], iterator_types = ["parallel"]} ins(%r : tensor<4xf32>) outs(%e2 : tensor<4xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %s = math.exp %p : f32
+    linalg.yield %s : f32
+  } -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}

@@ -164,3 +164,33 @@ tile.kernel @scalar(%A: memref<8xf32, #gm>, %Y: memref<f32, #gm>) {
   tile.store %x, %Y[] map affine_map<() -> ()> : memref<f32, #ub>, memref<f32, #gm>
   tile.return
 }
+
+// A row for each index, which the scalar unit reads. Rows in the middle are strided transfers; a start among the indices
+// is added to the address.
+// CHECK-LABEL: tile.kernel @rows(
+// CHECK:         %r = npu_isa.buffer 1 x 160 at 0 : !npu_isa.addr<ub>
+// CHECK-NEXT:    %g = npu_isa.buffer 1 x 384 at 256 : !npu_isa.addr<ub>
+// CHECK-NEXT:    scf.for %i = %c0 to %c20 step %c4 {
+// CHECK-NEXT:      scf.for %[[K:.*]] = %c0 to %c4 step %{{.*}} {
+// CHECK-NEXT:        %[[A:.*]] = arith.muli %i, %c8 : index
+// CHECK-NEXT:        %[[B:.*]] = arith.muli %[[K]], %c8 : index
+// CHECK-NEXT:        %[[S:.*]] = arith.addi %[[A]], %[[B]] : index
+// CHECK-NEXT:        %[[P:.*]] = npu_isa.at %r + %[[S]] : !npu_isa.addr<ub>
+// CHECK-NEXT:        %[[R:.*]] = npu_isa.read_index %[[P]] of 50 {npu.node = "pick"} : i64
+// CHECK-NEXT:        %[[O:.*]] = arith.muli %[[K]], %c32 : index
+// CHECK-NEXT:        %[[Q:.*]] = npu_isa.at %g + %[[O]] : !npu_isa.addr<ub>
+// CHECK-NEXT:        npu_isa.gather_ub %T[%[[R]]] -> %[[Q]]<32, 1> over [3, 5] map affine_map<(d0, d1, d2) -> (d1, d0, d2)> axis 1 {npu.node = "pick"} : memref<3x50x5xf32, #tile.space<gm>>
+tile.kernel @rows(%T: memref<3x50x5xf32, #gm>, %Y: memref<3x20x5xf32, #gm>) {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %c20 = arith.constant 20 : index
+  %c32 = arith.constant 32 : index
+  %r = tile.alloc {address = 0} : memref<20xi64, #ub>
+  %g = tile.alloc {address = 256} : memref<3x4x5xf32, #ub>
+  scf.for %i = %c0 to %c20 step %c4 {
+    tile.gather %T[%i] rows %r into %g axis 1 map affine_map<(i, a, b, c) -> (a, i + b, c)> {npu.node = "pick"}
+      : memref<3x50x5xf32, #gm>, memref<20xi64, #ub>, memref<3x4x5xf32, #ub>
+  }
+  tile.return
+}

@@ -363,3 +363,52 @@ tile.kernel @gm_and_branches(%A: memref<64xf32, #gm>, %Y: memref<64xf32, #gm>) {
   }
   tile.return
 }
+
+// The scalar unit waits for the indices before it reads them; what is issued behind a read is behind it in any case, so
+// that no flag leads from it to the next load of indices.
+// CHECK-LABEL: tile.kernel @rows(
+// CHECK:         npu_isa.set_flag [MTE3, MTE2, 0]
+// CHECK-NEXT:    npu_isa.set_flag [MTE3, MTE2, 1]
+// CHECK-NEXT:    scf.for %i =
+// CHECK-NEXT:      %r = npu_isa.slot %rs[%i]
+// CHECK-NEXT:      %g = npu_isa.slot %gs[%i]
+// CHECK-NEXT:      npu_isa.load_ub %I[%i] -> %r<1>
+// CHECK-NEXT:      npu_isa.set_flag [MTE2, S, 0 + %i mod 2]
+// CHECK-NEXT:      npu_isa.wait_flag [MTE2, S, 0 + %i mod 2]
+// CHECK-NEXT:      npu_isa.wait_flag [MTE3, MTE2, 0 + %i mod 2]
+// CHECK-NEXT:      scf.for %k =
+// CHECK-NOT:       flag
+// CHECK:             npu_isa.gather_ub
+// CHECK-NEXT:      }
+// CHECK-NEXT:      npu_isa.set_flag [MTE2, MTE3, 0 + %i mod 2]
+// CHECK-NEXT:      npu_isa.wait_flag [MTE2, MTE3, 0 + %i mod 2]
+// CHECK-NEXT:      npu_isa.store_ub
+// CHECK-NEXT:      npu_isa.set_flag [MTE3, MTE2, 0 + %i mod 2]
+// CHECK-NEXT:    }
+// CHECK-NEXT:    npu_isa.wait_flag [MTE3, MTE2, 0]
+// CHECK-NEXT:    npu_isa.wait_flag [MTE3, MTE2, 1]
+// CHECK-NEXT:    tile.return
+tile.kernel @rows(%T: memref<50x8xf32, #gm>, %I: memref<8x4xi32, #gm>, %Y: memref<8x4x8xf32, #gm>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %c32 = arith.constant 32 : index
+  %rs = npu_isa.buffer 2 x 32 at 0 : !npu_isa.addr<ub>
+  %gs = npu_isa.buffer 2 x 128 at 64 : !npu_isa.addr<ub>
+  scf.for %i = %c0 to %c8 step %c1 {
+    %r = npu_isa.slot %rs[%i] : !npu_isa.addr<ub>
+    %g = npu_isa.slot %gs[%i] : !npu_isa.addr<ub>
+    npu_isa.load_ub %I[%i] -> %r<1> over [4] map affine_map<(i, a) -> (i, a)> : memref<8x4xi32, #gm>
+    scf.for %k = %c0 to %c4 step %c1 {
+      %a = arith.muli %k, %c4 : index
+      %p = npu_isa.at %r + %a : !npu_isa.addr<ub>
+      %n = npu_isa.read_index %p of 50 : i32
+      %b = arith.muli %k, %c32 : index
+      %q = npu_isa.at %g + %b : !npu_isa.addr<ub>
+      npu_isa.gather_ub %T[%n] -> %q<1> over [8] map affine_map<(n, a) -> (n, a)> axis 0 : memref<50x8xf32, #gm>
+    }
+    npu_isa.store_ub %g<8, 1> -> %Y[%i] over [4, 8] map affine_map<(i, a, b) -> (i, a, b)> : memref<8x4x8xf32, #gm>
+  }
+  tile.return
+}

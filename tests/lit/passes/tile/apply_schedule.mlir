@@ -151,3 +151,54 @@ tile.kernel @unscheduled(%a: memref<4xf32, #gm>, %y: memref<4xf32, #gm>) {
   tile.store %r, %y[] map affine_map<(m) -> (m)> : tensor<4xf32>, memref<4xf32, #gm>
   tile.return
 }
+
+// -----
+
+#gm = #tile.space<gm>
+#id = affine_map<(m, n) -> (m, n)>
+
+// Few indices are loaded at once, with zeros up to the end of the last tile; a tile of rows takes them from where it
+// begins. What only hands rows on is no operation of its own.
+// CHECK-LABEL: tile.kernel @rows(
+// CHECK:         %[[R:.*]] = tile.load %i[] map affine_map<(d0) -> (d0)> pad 0 : i64 : memref<10xi64, #tile.space<gm>> -> tensor<12xi64, #tile.space<ub>>
+// CHECK-NEXT:    scf.for %[[M:.*]] = %{{.*}} to %{{.*}} step
+// CHECK-NEXT:      scf.for %[[N:.*]] = %{{.*}} to %{{.*}} step
+// CHECK-NEXT:        %[[G:.*]] = tile.gather %t[%[[M]], %[[N]]] rows %[[R]] axis 0 map affine_map<(d0, d1, d2, d3) -> ((d0 + d2), (d1 + d3))> pad 0.000000e+00 : f32 : memref<50x8xf32, #tile.space<gm>>, tensor<12xi64, #tile.space<ub>> -> tensor<4x4xf32, #tile.space<ub>>
+// CHECK-NEXT:        tile.store %[[G]], %y[%[[M]], %[[N]]]
+tile.kernel @rows(%t: memref<50x8xf32, #gm>, %i: memref<10xi64, #gm>, %y: memref<10x8xf32, #gm>)
+    schedule #tile.schedule<ub = [4, 4], order = [0, 1]> {
+  %r = tile.load %i[] map affine_map<(m) -> (m)> : memref<10xi64, #gm> -> tensor<10xi64>
+  %g = tile.gather %t[] rows %r axis 0 map #id : memref<50x8xf32, #gm>, tensor<10xi64> -> tensor<10x8xf32>
+  %e = tensor.empty() : tensor<10x8xf32>
+  %c = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%g : tensor<10x8xf32>) outs(%e : tensor<10x8xf32>) {
+  ^bb0(%v: f32, %o: f32):
+    linalg.yield %v : f32
+  } -> tensor<10x8xf32>
+  tile.store %c, %y[] map #id : tensor<10x8xf32>, memref<10x8xf32, #gm>
+  tile.return
+}
+
+// -----
+
+#gm = #tile.space<gm>
+#id = affine_map<(m) -> (m)>
+
+// Many are loaded for each tile.
+// CHECK-LABEL: tile.kernel @many(
+// CHECK:         scf.for %[[M:.*]] = %{{.*}} to %{{.*}} step
+// CHECK-NEXT:      %[[R:.*]] = tile.load %i[%[[M]]] map affine_map<(d0, d1) -> ((d0 + d1))> : memref<4000xi64, #tile.space<gm>> -> tensor<100xi64, #tile.space<ub>>
+// CHECK-NEXT:      %[[G:.*]] = tile.gather %t[] rows %[[R]] axis 0 map affine_map<(d0) -> (d0)> : memref<50xf32, #tile.space<gm>>, tensor<100xi64, #tile.space<ub>> -> tensor<100xf32, #tile.space<ub>>
+tile.kernel @many(%t: memref<50xf32, #gm>, %i: memref<4000xi64, #gm>, %y: memref<4000xf32, #gm>)
+    schedule #tile.schedule<ub = [100], order = [0]> {
+  %r = tile.load %i[] map #id : memref<4000xi64, #gm> -> tensor<4000xi64>
+  %g = tile.gather %t[] rows %r axis 0 map #id : memref<50xf32, #gm>, tensor<4000xi64> -> tensor<4000xf32>
+  %e = tensor.empty() : tensor<4000xf32>
+  %c = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%g : tensor<4000xf32>) outs(%e : tensor<4000xf32>) {
+  ^bb0(%v: f32, %o: f32):
+    linalg.yield %v : f32
+  } -> tensor<4000xf32>
+  tile.store %c, %y[] map #id : tensor<4000xf32>, memref<4000xf32, #gm>
+  tile.return
+}

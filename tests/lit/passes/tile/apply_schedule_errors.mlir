@@ -330,3 +330,15 @@ tile.kernel @indices(%x: memref<12xf32, #gm>, %y: memref<4xf32, #gm>)
   tile.store %r, %y[] map affine_map<(m) -> (m)> : tensor<4xf32>, memref<4xf32, #gm>
   tile.return
 }
+
+// -----
+
+// CHECK: error: a kernel that is not tiled gathers whole operands, by indices that it loads
+#gm = #tile.space<gm>
+tile.kernel @rows(%t: memref<50x8xf32, #gm>, %i: memref<10xi64, #gm>, %y: memref<8x10xf32, #gm>)
+    schedule #tile.schedule<ub = [4, 4], order = [0, 1]> {
+  %r = tile.load %i[] map affine_map<(m) -> (m)> : memref<10xi64, #gm> -> tensor<10xi64>
+  %g = tile.gather %t[] rows %r axis 0 map affine_map<(m, n) -> (n, m)>
+    : memref<50x8xf32, #gm>, tensor<10xi64> -> tensor<8x10xf32>
+  tile.return
+}

@@ -116,3 +116,24 @@ tile.kernel @rows(%X: memref<2x2x4xf32, #gm>, %W: memref<4x3xf32, #gm>, %Y: memr
   tile.store %r, %Y[] map affine_map<(l, m, n) -> (l, m, n)> : tensor<2x2x3xf32, #l0c>, memref<2x2x3xf32, #gm>
   tile.return
 }
+
+// -----
+
+#gm = #tile.space<gm>
+#ub = #tile.space<ub>
+#id = affine_map<(m, n) -> (m, n)>
+
+// Rows are gathered into a buffer of their own, by indices in another.
+// CHECK-LABEL: tile.kernel @rows(
+// CHECK:         %r = tile.alloc : memref<4xi32, #tile.space<ub>>
+// CHECK-NEXT:    tile.load %I[] into %r map
+// CHECK-NEXT:    %g = tile.alloc : memref<4x8xf16, #tile.space<ub>>
+// CHECK-NEXT:    tile.gather %T[] rows %r into %g axis 0 map affine_map<(d0, d1) -> (d0, d1)> pad 0.000000e+00 : f16 {npu.node = "pick"} :
+// CHECK-NEXT:    tile.store %g, %Y[] map
+tile.kernel @rows(%T: memref<50x8xf16, #gm>, %I: memref<4xi32, #gm>, %Y: memref<4x8xf16, #gm>) {
+  %r = tile.load %I[] map affine_map<(m) -> (m)> : memref<4xi32, #gm> -> tensor<4xi32, #ub>
+  %g = tile.gather %T[] rows %r axis 0 map #id pad 0.0 : f16 {npu.node = "pick"}
+    : memref<50x8xf16, #gm>, tensor<4xi32, #ub> -> tensor<4x8xf16, #ub>
+  tile.store %g, %Y[] map #id : tensor<4x8xf16, #ub>, memref<4x8xf16, #gm>
+  tile.return
+}

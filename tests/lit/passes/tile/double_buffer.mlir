@@ -121,3 +121,29 @@ tile.kernel @outside(%X: memref<4xf32, #gm>, %Y: memref<4xf32, #gm>) schedule #t
   tile.store %x, %Y[] map affine_map<(d) -> (d)> : memref<4xf32, #ub>, memref<4xf32, #gm>
   tile.return
 }
+
+// -----
+
+#gm = #tile.space<gm>
+#ub = #tile.space<ub>
+
+// The scalar unit reads the indices that a load brings, and a store what a gather does: both get slots.
+// CHECK-LABEL: tile.kernel @rows(
+// CHECK-DAG:     %r = tile.alloc {slots = 2 : i64} : memref<4xi32, #tile.space<ub>>
+// CHECK-DAG:     %g = tile.alloc {slots = 2 : i64} : memref<4x8xf16, #tile.space<ub>>
+// CHECK:         tile.gather %T[] rows %{{.*}} into %{{.*}} axis 0
+tile.kernel @rows(%T: memref<50x8xf16, #gm>, %I: memref<8xi32, #gm>, %Y: memref<8x8xf16, #gm>)
+    schedule #tile.schedule<slots = {ub = 2}> {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  scf.for %i = %c0 to %c8 step %c4 {
+    %r = tile.alloc : memref<4xi32, #ub>
+    tile.load %I[%i] into %r map affine_map<(i, m) -> (i + m)> : memref<8xi32, #gm>, memref<4xi32, #ub>
+    %g = tile.alloc : memref<4x8xf16, #ub>
+    tile.gather %T[] rows %r into %g axis 0 map affine_map<(m, n) -> (m, n)>
+      : memref<50x8xf16, #gm>, memref<4xi32, #ub>, memref<4x8xf16, #ub>
+    tile.store %g, %Y[%i] map affine_map<(i, m, n) -> (i + m, n)> : memref<4x8xf16, #ub>, memref<8x8xf16, #gm>
+  }
+  tile.return
+}

@@ -226,7 +226,8 @@ func.func @nothing(%x: tensor<2x4xf32>) -> tensor<8xf32> {
 
 // -----
 
-// What reads a tensor at places that depend on data stays on the host; its operands and results are those of launches.
+// What reads a tensor at places that depend on data and are no rows (here, -1 is not the last one) stays on the host; its
+// operands and results are those of launches.
 // CHECK-LABEL: func.func @gather(
 // CHECK-NEXT:    %[[H:.*]] = tile.launch @k0(%x)
 // CHECK-NEXT:    %[[G:.*]] = tile.host -> tensor<4xf32> attributes {npu.node = "pick"} {
@@ -315,4 +316,70 @@ func.func @hidden(%x: tensor<3x4xf32>) -> tensor<8xf32> {
     linalg.yield %n : f32
   } -> tensor<8xf32>
   func.return %y : tensor<8xf32>
+}
+
+// -----
+
+// Rows of a table by indices are gathered by the kernel that reads them: from GM as it is, by a list of indices.
+// CHECK-LABEL: func.func @rows(
+// CHECK-NEXT:    %[[Y:.*]] = tile.launch @k0_pick(%i, %t) {npu.node = "pick+exp"} : (tensor<5xi64>, tensor<3x8x4xf32>) -> tensor<3x5x4xf32>
+// CHECK-NEXT:    func.return %[[Y]]
+// CHECK:       tile.kernel @k0_pick(%[[I:.*]]: memref<5xi64, #tile.space<gm>>, %[[T:.*]]: memref<3x8x4xf32, #tile.space<gm>>, %[[O:.*]]: memref<3x5x4xf32
+// CHECK-NEXT:    %[[N:.*]] = tile.load %[[I]][] map affine_map<(d0) -> (d0)> : memref<5xi64, #tile.space<gm>> -> tensor<5xi64>
+// CHECK-NEXT:    %[[G:.*]] = tile.gather %[[T]][] rows %[[N]] axis 1 map affine_map<(d0, d1, d2) -> (d0, d1, d2)> : memref<3x8x4xf32, #tile.space<gm>>, tensor<5xi64> -> tensor<3x5x4xf32>
+// CHECK:         %[[C:.*]] = linalg.generic {{.*}} ins(%[[G]] : tensor<3x5x4xf32>)
+// CHECK:         %[[E:.*]] = linalg.generic {{.*}} ins(%[[C]] : tensor<3x5x4xf32>)
+// CHECK:         tile.store %[[E]], %[[O]][]
+// CHECK-NEXT:    tile.return
+func.func @rows(%t: tensor<3x8x4xf32>, %i: tensor<5xi64>) -> tensor<3x5x4xf32> {
+  %e = tensor.empty() : tensor<3x5x4xf32>
+  %g = linalg.generic {indexing_maps = [affine_map<(a, b, c) -> (b)>, affine_map<(a, b, c) -> (a, b, c)>],
+                       iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%i : tensor<5xi64>) outs(%e : tensor<3x5x4xf32>) attrs = {npu.node = "pick"} {
+  ^bb0(%n: i64, %o: f32):
+    %zero = arith.constant 0 : i64
+    %below = arith.cmpi slt, %n, %zero : i64
+    %eight = arith.constant 8 : i64
+    %end = arith.addi %n, %eight : i64
+    %row = arith.select %below, %end, %n : i64
+    %at = arith.index_cast %row : i64 to index
+    %a = linalg.index 0 : index
+    %c = linalg.index 2 : index
+    %0 = tensor.extract %t[%a, %at, %c] : tensor<3x8x4xf32>
+    linalg.yield %0 : f32
+  } -> tensor<3x5x4xf32>
+  %f = tensor.empty() : tensor<3x5x4xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(a, b, c) -> (a, b, c)>, affine_map<(a, b, c) -> (a, b, c)>],
+                       iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%g : tensor<3x5x4xf32>) outs(%f : tensor<3x5x4xf32>) attrs = {npu.node = "exp"} {
+  ^bb0(%v: f32, %o: f32):
+    %0 = math.exp %v : f32
+    linalg.yield %0 : f32
+  } -> tensor<3x5x4xf32>
+  func.return %y : tensor<3x5x4xf32>
+}
+
+// -----
+
+// A list of indices that is a slice of another one is copied: what a tile would find behind its end may be no index.
+// CHECK-LABEL: func.func @part(
+// CHECK-NEXT:    %[[J:.*]] = tile.launch @k0_pick(%i) {{.*}} : (tensor<20xi32>) -> tensor<5xi32>
+// CHECK-NEXT:    %[[Y:.*]] = tile.launch @k1_pick(%[[J]], %t) {{.*}} : (tensor<5xi32>, tensor<8xf32>) -> tensor<5xf32>
+// CHECK-NEXT:    func.return %[[Y]]
+func.func @part(%t: tensor<8xf32>, %i: tensor<20xi32>) -> tensor<5xf32> {
+  %j = tensor.extract_slice %i[3] [5] [1] : tensor<20xi32> to tensor<5xi32>
+  %e = tensor.empty() : tensor<5xf32>
+  %g = linalg.generic {indexing_maps = [affine_map<(a) -> (a)>, affine_map<(a) -> (a)>], iterator_types = ["parallel"]}
+      ins(%j : tensor<5xi32>) outs(%e : tensor<5xf32>) attrs = {npu.node = "pick"} {
+  ^bb0(%n: i32, %o: f32):
+    %zero = arith.constant 0 : i32
+    %below = arith.cmpi slt, %n, %zero : i32
+    %eight = arith.constant 8 : i32
+    %end = arith.addi %n, %eight : i32
+    %row = arith.select %below, %end, %n : i32
+    %at = arith.index_cast %row : i32 to index
+    %0 = tensor.extract %t[%at] : tensor<8xf32>
+    linalg.yield %0 : f32
+  } -> tensor<5xf32>
+  func.return %g : tensor<5xf32>
 }

@@ -275,7 +275,7 @@ def test_an_index_that_is_out_of_range():
     inputs = {"x": np.zeros((3, 4), np.float32), "i": np.array([1, 5])}
     for level in ("graph", "linalg", "isa"):
         program = npu_mlir.compile(make([node("Gather", "x i", "y")], inputs), emit=level)
-        with pytest.raises(UserError, match="index 5 is out of range: axis 0 has 3 elements"):
+        with pytest.raises(UserError, match=r"index 5 is out of range: .*\b3 (elements|rows)"):
             program.run(inputs)
     constant = make([node("Gather", "x i", "y", name="pick")], {"x": inputs["x"]}, i=np.array([-4]))
     with pytest.raises(UserError) as caught:

@@ -46,6 +46,7 @@ MODULES = [
     "npu_mlir/analysis/tiling.py",
     "npu_mlir/analysis/vector_tiling.py",
     "npu_mlir/passes/tile/*.py",
+    "npu_mlir/passes/tile/candidates/*.py",
     "npu_mlir/passes/tile/tiler/*.py",
     "npu_mlir/passes/npu_isa/insert_sync.py",
 ]

@@ -81,6 +81,19 @@ def _expand(op: BatchNormOp, store: WeightStore, interpreter: Interpreter) -> No
     """Write a batch norm as multiplication and addition; on constant statistics their factors are constants."""
     epsilon = np.asarray(op.epsilon.value.data, numpy_dtype(op.result.type))
     shape = (shape_of(op.scale)[0], *(1,) * (len(shape_of(op.input)) - 2))
+    statistics = [constant_of(value, store) for value in (op.scale, op.bias, op.mean, op.variance)]
+    if all(array is not None for array in statistics):
+        # Most batch norms by far: what folding the ops below would give, without making them.
+        factor, offset, mean, variance = (np.asarray(array) for array in statistics)
+        with np.errstate(all="ignore"):
+            factor = factor / np.sqrt(variance + epsilon)
+            offset = offset - mean * factor
+        name = location_of(op) or op.name
+        times = insert_constant(op, store, factor.reshape(shape), f"{name}.scale")
+        scaled = insert_before(op, MulOp(op.input, times))
+        plus = insert_constant(op, store, offset.reshape(shape), f"{name}.shift")
+        replace(op, insert_before(op, AddOp(scaled, plus)))
+        return
 
     def emit(new: GraphOp) -> SSAValue:
         value = insert_before(op, new)

@@ -5,9 +5,9 @@
   becomes
     npu_isa.vbinary div %t<1>, %x<1>, %t<1> over [2048] : f32
 
-That is how `x * sigmoid(x)` arrives at the last level. It stands before npu-isa-insert-sync, where program order says
-everything. The division rounds once instead of twice, so the pass declares a tolerance, to which `--check-equivalence`
-holds it.
+That is how `graph.reciprocal` and `graph.mul` arrive at the last level. It stands before npu-isa-insert-sync, where
+program order says everything. The division rounds once instead of twice, so the pass declares a tolerance, to which
+`--check-equivalence` holds it.
 
 Does not handle: a reciprocal that is read again, or that is not next to its product.
 """

@@ -1,7 +1,7 @@
 // RUN: npu-opt %s --load-pass-plugin %examples/passes/fold_reciprocal.py --fold-reciprocal --check-equivalence | filecheck %s
 // In the pipeline it saves cycles.
-// RUN: npu-opt %inputs/swish.mlir --lower-to=isa -o %t.before.mlir
-// RUN: npu-opt %inputs/swish.mlir --load-pass-plugin %examples/passes/fold_reciprocal.py --lower-to=isa --fold-reciprocal --check-equivalence -o %t.after.mlir
+// RUN: npu-opt %inputs/reciprocal.mlir --lower-to=isa -o %t.before.mlir
+// RUN: npu-opt %inputs/reciprocal.mlir --load-pass-plugin %examples/passes/fold_reciprocal.py --lower-to=isa --fold-reciprocal --check-equivalence -o %t.after.mlir
 // RUN: %python %inputs/fewer_cycles.py %t.before.mlir %t.after.mlir
 
 // CHECK-LABEL: tile.kernel @folded

@@ -27,7 +27,7 @@ from onnx import helper, numpy_helper
 
 import npu_mlir.api
 from fuzz.damage import JUNK, NUMBERS, damage_message, damaged_bytes, damaged_text
-from fuzz.graphs import TARGETS, random_graph
+from fuzz.graphs import TARGETS, GraphCase, random_graph
 from fuzz.judge import Outcome, Wrong, is_same, outcome_of
 from fuzz.reduce import reduce_data
 from npu_mlir.api import Program
@@ -40,8 +40,8 @@ from npu_mlir.validation.comparison import compare
 BASES = 40
 """Models that are damaged."""
 
-SMALL = 2
-"""Nodes that these may have: a damaged one tells no more about itself for being large."""
+SMALL, ELEMENTS = 2, 400
+"""Nodes and elements of inputs that these may have: a damaged one tells no more about itself for being large."""
 
 CLOSE = Tolerance(5e-2, 5e-2)
 """How far values of a level may be from those of instructions: of inputs that nobody chose with care."""
@@ -236,11 +236,7 @@ class Mutants:
         """A model to damage."""
         if number not in self.models:
             cases = (random_graph(10_000 + 100 * number + more) for more in range(100))
-            fits = (
-                case.model
-                for case in cases
-                if case and 0 < len(case.model.graph.node) <= SMALL and not case.dims
-            )
+            fits = (case.model for case in cases if case and is_small(case))
             self.models[number] = self.dense if number % 4 == 0 else next(fits, self.dense)
         return self.models[number]
 
@@ -301,6 +297,12 @@ class Mutants:
                 raise Wrong(
                     f"values of {level} differ from instructions: {found[name].ravel()[:8]}, {array.ravel()[:8]}"
                 )
+
+
+def is_small(case: GraphCase) -> bool:
+    """Whether a case is one to damage."""
+    elements = sum(array.size for array in case.inputs.values())
+    return 0 < len(case.model.graph.node) <= SMALL and elements <= ELEMENTS and not case.dims
 
 
 def shown_model(data: bytes | onnx.ModelProto) -> str:

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import graph
 from npu_mlir.dialects.graph import shape_of, shapes
-from npu_mlir.frontends.onnx.converters.selection import box, take
+from npu_mlir.frontends.onnx.converters.selection import box, reshaped, take
 from npu_mlir.frontends.onnx.node import Node, Unsupported, converts, normalise
 
 
@@ -20,6 +20,36 @@ def transpose(node: Node) -> SSAValue:
     value = node.value(0)
     perm = node.integers("perm") or list(range(len(shape_of(value))))[::-1]
     return node.add(graph.TransposeOp(value, perm)) if shape_of(value) else value
+
+
+@converts("DepthToSpace", "SpaceToDepth")
+def depth_space(node: Node) -> SSAValue:
+    """Blocks of the image as channels, or channels as blocks: N x C*b*b x H x W and N x C x H*b x W*b.
+
+    With `mode` DCR the channels are those of all images of the blocks' places, with CRD all places of each image.
+    """
+    value, block = node.value(0), node.integer("blocksize", 0)
+    mode = node.text("mode", "DCR")
+    shape = shape_of(value)
+    to_space = node.operator == "DepthToSpace"
+    extents = [(1, block * block)] if to_space else [(2, block), (3, block)]
+    if len(shape) != 4 or block < 1 or any(shape[d] % by for d, by in extents):
+        raise Unsupported(f"{shapes.text(shape)} has no blocks of {block} x {block}")
+    if mode not in ("DCR", "CRD"):
+        raise Unsupported(f"attribute mode = {mode}")
+    places = (block, block)
+    if to_space:
+        n, depth, h, w = shape
+        c = depth // (block * block)
+        split = (n, *places, c, h, w) if mode == "DCR" else (n, c, *places, h, w)
+        order = (0, 3, 4, 1, 5, 2) if mode == "DCR" else (0, 1, 4, 2, 5, 3)
+        joined = (n, c, h * block, w * block)
+    else:
+        n, c, h, w = shape[0], shape[1], shape[2] // block, shape[3] // block
+        split = (n, c, h, block, w, block)
+        order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
+        joined = (n, c * block * block, h, w)
+    return reshaped(node, node.add(graph.TransposeOp(reshaped(node, value, split), order)), joined)
 
 
 @converts("Concat")

@@ -1,4 +1,4 @@
-"""DepthToSpace and SpaceToDepth against onnxruntime, in all opsets: ONNX has functions for them in the last one only."""
+"""DepthToSpace and SpaceToDepth against onnxruntime, in all opsets: ONNX has functions for them in the last only."""
 
 import numpy as np
 import onnx

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent.parent / "examples")]
+sys.path[:0] = [str(HERE), *(str(HERE.parent.parent / name) for name in ("examples", "benchmarks"))]
 
 LARGE = ("resnet50", "ppocr-cls", "magika", "onet")
 """Models that take more than a few seconds."""

@@ -25,6 +25,11 @@ every p. It remains to show W(p):
   elements than fit. What the fixpipe or another instruction can do on the side (casts, relu and a scale behind a
   product, the product in a multiply-add) counts nothing.
 
+On a machine with L2 this is the bound with GM as one flat memory at the rate of HBM. Behind L2 (`reads_of`,
+`l2_bound`), MTE2 has to load each element of an operand that a launch finds in L2 at least once at the rate of a hit,
+and of another one at least once at that of a miss, because what has not been loaded in this launch is not there. Heads
+and tails are those of hits.
+
 A handover costs a flag at the waiting pipe, or a barrier and an issue: at least the smaller of the two.
 
 `best_blocking` is not proven: it is the best of a family of blockings, and no schedule that was simulated beat it.
@@ -33,8 +38,8 @@ A handover costs a flag at the waiting pipe, or a barrier and an issue: at least
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from npu_mlir.analysis.tiling import ACCUMULATOR
 from npu_mlir.dialects.npu_isa import CubeWork
@@ -110,6 +115,49 @@ def bound(work: KernelWork, target: Target) -> Bound:
     pipes = {pipe: cycles for pipe, cycles in pipes.items() if cycles}
     most = max((chain.head(p) + cycles + chain.tail(p) for p, cycles in pipes.items()), default=0)
     return Bound(target.latencies["launch"] + most, pipes)
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What the bound of a launch on a machine with L2 follows from: `bytes` that it reads of each argument on the path
+    `paths`, the cycles before and behind the work of each pipe (`around`), the launch included, and the fixed cycles of
+    its transfers from GM (`fixed`)."""
+
+    bytes: tuple[int, ...]
+    paths: tuple[str, ...]
+    around: dict[str, int]
+    fixed: int
+
+
+def reads_of(work: KernelWork, arguments: Sequence[int], count: int, target: Target) -> Reads:
+    """What to keep of a kernel with `count` arguments for `l2_bound`; `arguments` are those of the loads, by number."""
+    sizes, paths = [0] * count, [""] * count
+    for (path, size), number in zip(work.loads, arguments, strict=True):
+        sizes[number], paths[number] = size, path
+    rates = {p: max(r, target.l2["rate"]) if p.startswith("gm_") else r for p, r in target.rates.items()}
+    latency = min(target.latencies["gm"], int(target.l2["latency"]))
+    near = replace(target, rates=rates, latencies={**target.latencies, "gm": latency})
+    chain, launch = _Chain(work, near), target.latencies["launch"]
+    around = {pipe: launch + chain.head(pipe) + chain.tail(pipe) for pipe in bound(work, target).pipes}
+    moved = sum(size / target.rates[path] for path, size in work.loads)
+    return Reads(tuple(sizes), tuple(paths), around, _load_cycles(work, target) - math.ceil(moved))
+
+
+def l2_bound(pipes: Mapping[str, int], reads: Reads, hot: Sequence[bool], target: Target) -> Bound:
+    """The bound of a launch that finds these arguments in L2; `pipes` is the least occupancy of each pipe with GM as a
+    flat memory."""
+    moved = 0.0
+    for size, path, there in zip(reads.bytes, reads.paths, hot, strict=True):
+        if size:
+            rate = target.rates[path]
+            moved += size / (max(rate, target.l2["rate"]) if there else rate)
+    own = dict(pipes)
+    if "MTE2" in own:
+        own["MTE2"] = math.ceil(moved) + reads.fixed
+    cycles = max(
+        (reads.around[pipe] + work for pipe, work in own.items()), default=target.latencies["launch"]
+    )
+    return Bound(cycles, own)
 
 
 def _cube_cycles(p: ProductWork, target: Target) -> int:
@@ -222,10 +270,13 @@ def _block(rate: float) -> int:
 
 @dataclass(frozen=True)
 class LaunchWork:
-    """One launch for the bounds of a network: its bound, and the bytes of weights that it reads."""
+    """One launch for the bounds of a network: its bound, and the bytes of weights that it reads; on a machine with L2,
+    also bytes that it is the first to read, and bytes of weights that it finds there without a prefetch."""
 
     bound: Bound
     weights: int
+    first: int = 0
+    found: int = 0
 
 
 @dataclass(frozen=True)
@@ -245,18 +296,22 @@ COMPUTING = ("M", "MTE1", "V", "FIX")
 """The pipes that do not reach GM for activations, but FIX on machines where it stores."""
 
 
-def network_bounds(launches: Sequence[LaunchWork], target: Target) -> NetworkBounds:
-    """The bounds of a sequence of launches."""
-    rate = target.rates["gm_l1"]
-    carry, most, prefetched = 0.0, target.l1 / rate, 0.0
+def network_bounds(launches: Sequence[LaunchWork], target: Target, l2: bool = False) -> NetworkBounds:
+    """The bounds of a sequence of launches. Behind `l2`, weights come from HBM at the rates of loads that miss and of
+    prefetches together, as far ahead as L2 reaches, and each launch loads its own at the rate of hits at least."""
+    rate, ahead = target.rates["gm_l1"], float(target.l1)
+    if l2:
+        rate, ahead = rate + target.l2["prefetch"], target.l2["size"]
+    carry, most, prefetched = 0.0, ahead / rate, 0.0
     for launch in launches:
-        weights = launch.weights / rate
-        cycles = max(weights - carry, *(launch.bound.pipes.get(p, 0) for p in COMPUTING))
+        weights = (launch.weights - launch.found) / rate
+        least = launch.weights / max(target.rates["gm_l1"], target.l2["rate"]) if l2 else 0.0
+        cycles = max(weights - carry, least, *(launch.bound.pipes.get(p, 0) for p in COMPUTING))
         # What that leaves of the bandwidth loads weights of later launches.
         carry = min(most, carry + cycles - weights)
         prefetched += cycles
     pipes = {p: sum(x.bound.pipes.get(p, 0) for x in launches) for p in COMPUTING}
-    weights = sum(launch.weights for launch in launches) / rate
+    weights = sum(launch.first if l2 else launch.weights for launch in launches) / rate
     return NetworkBounds(
         sum(launch.bound.cycles for launch in launches),
         math.ceil(prefetched),

@@ -11,15 +11,16 @@ inputs, weights, what the host computes, has a place of its own behind it.
 from __future__ import annotations
 
 from math import prod
+from typing import cast
 
 from xdsl.dialects import tensor
 from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
-from xdsl.ir import Attribute, OpResult, SSAValue
+from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
 from npu_mlir.analysis.gm_boxes import Transfer, argument_of, covers_all
 from npu_mlir.analysis.residency import GmTouch
 from npu_mlir.analysis.scalar_forms import ScalarForms
-from npu_mlir.dialects import npu_isa, tile
+from npu_mlir.dialects import tile
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.tile import element_bits, storage_bytes
 from npu_mlir.support.arithmetic import round_up
@@ -82,14 +83,12 @@ class KernelTouches:
         # The simulator sees to it that results are written completely.
         self.whole = [i in results for i in range(count)]
         for op in kernel.walk():
-            if isinstance(op, npu_isa.GmLoad | npu_isa.GmStore):
-                self._add(op, forms)
-
-    def _add(self, op: Transfer, forms: ScalarForms) -> None:
-        number = argument_of(op)
-        if number is not None:
-            self.touched[number] = True
-            self.whole[number] = self.whole[number] or covers_all(op, forms)
+            for value in op.operands:
+                if value.owner is kernel.body.block:
+                    self.touched[cast("BlockArgument", value).index] = True
+            number = argument_of(op) if isinstance(op, Transfer) else None
+            if isinstance(op, Transfer) and number is not None and not self.whole[number]:
+                self.whole[number] = covers_all(op, forms)
 
     def at(self, places: list[range]) -> list[GmTouch]:
         """The touches of a launch whose arguments lie at these places."""

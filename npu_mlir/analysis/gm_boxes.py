@@ -8,9 +8,10 @@ scf.for %i = 0 to 4 {                                      loops of the load: %i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 from xdsl.dialects import scf
-from xdsl.ir import BlockArgument, Operation
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from npu_mlir.analysis.boxes import Box, Coordinate, Term
 from npu_mlir.analysis.scalar_forms import Form, ScalarForms, affine_form
@@ -18,8 +19,23 @@ from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.npu_isa.gm import dim_coefficients
 
-Transfer = npu_isa.GmLoad | npu_isa.GmStore
-"""What touches GM."""
+Transfer = npu_isa.GmLoad | npu_isa.GmStore | tile.LoadOp | tile.StoreOp
+"""What touches GM, as instructions or as tiles. Those of tiles may also move within the core."""
+
+
+def gm_value(op: Transfer) -> SSAValue:
+    """What an instruction touches in GM."""
+    return op.source if isinstance(op, npu_isa.GmLoad | tile.LoadOp) else op.dest
+
+
+def _shape(op: Transfer) -> Sequence[int]:
+    match op:
+        case tile.LoadOp():
+            return op.tile_type.get_shape()
+        case tile.StoreOp():
+            return cast("tile.TileType", op.value.type).get_shape()
+        case _:
+            return ints(op.shape)
 
 
 def gm_box(op: Transfer, forms: ScalarForms) -> Box:
@@ -27,10 +43,11 @@ def gm_box(op: Transfer, forms: ScalarForms) -> Box:
     origins = [forms.of(index) for index in op.indices]
     origins += [Form()] * (op.map.data.num_dims - len(origins))
     starts = [affine_form(expr, origins) for expr in op.map.data.results]
-    dims, shape = dim_coefficients(op.map, len(op.indices)), ints(op.shape)
+    dims, shape = dim_coefficients(op.map, len(op.indices)), _shape(op)
+    extents = cast("tile.TileType", gm_value(op).type).get_shape()
     return tuple(
         _coordinate(start, used, shape, extent, forms)
-        for start, used, extent in zip(starts, dims, op.gm_type.get_shape(), strict=True)
+        for start, used, extent in zip(starts, dims, extents, strict=True)
     )
 
 
@@ -42,14 +59,16 @@ def _coordinate(
         if not isinstance(loop, scf.ForOp):
             return None
         terms.append(Term(loop, factor, forms.trips(loop)))
-    # A coordinate depends on one dim of the instruction at most.
+    # Of an instruction, a coordinate depends on one dim at most.
+    if len(used) > 1:
+        return None
     dim, step = next(iter(used.items()), (None, 1))
     return Coordinate(start.constant, tuple(terms), 1 if dim is None else shape[dim], step, extent)
 
 
 def argument_of(op: Transfer) -> int | None:
     """The number of the kernel's argument that an instruction touches; None for memory that is none."""
-    value = op.source if isinstance(op, npu_isa.GmLoad) else op.dest
+    value = gm_value(op)
     if isinstance(value, BlockArgument) and isinstance(value.block.parent_op(), tile.KernelOp):
         return value.index
     return None

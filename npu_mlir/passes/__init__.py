@@ -49,6 +49,7 @@ _OWN: dict[str, str] = {
     "tile-bufferize": "npu_mlir.passes.tile.bufferize:Bufferize",
     "tile-double-buffer": "npu_mlir.passes.tile.double_buffer:DoubleBuffer",
     "tile-plan-memory": "npu_mlir.passes.tile.plan_memory:PlanMemory",
+    "tile-prefetch-weights": "npu_mlir.passes.tile.prefetch_weights:PrefetchWeights",
     # npu_isa
     "convert-tile-to-npu-isa": "npu_mlir.passes.npu_isa.convert_tile_to_npu_isa:ConvertTileToNpuIsa",
     "npu-isa-insert-sync": "npu_mlir.passes.npu_isa.insert_sync:InsertSync",

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xdsl.dialects import tensor
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, TensorType
+from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
-from npu_mlir.analysis.bound import Bound, LaunchWork, NetworkBounds, network_bounds
+from npu_mlir.analysis.bound import Bound, LaunchWork, NetworkBounds, Reads, l2_bound, network_bounds
 from npu_mlir.dialects.npu_isa import Pipe
+from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.tile import KernelOp, LaunchOp, element_bits, storage_bytes
 from npu_mlir.report.host_work import host_work
 from npu_mlir.simulator.attribution.attribution import Attribution
@@ -29,7 +30,8 @@ from npu_mlir.validation.comparison import Comparison
 
 if TYPE_CHECKING:
     from npu_mlir.api import Program
-    from npu_mlir.simulator import KernelStats, SimulationResult
+    from npu_mlir.simulator import KernelStats, Launch, SimulationResult
+    from npu_mlir.simulator.simulate import OperandHeat, PrefetchRun
 
 SCHEMA = "npu-mlir-report/1"
 
@@ -63,6 +65,28 @@ class KernelRow:
     """Cycles of one launch's busiest pipe under the best blocking, for kernels with one product."""
     attribution: Attribution | None = None
     """One launch, explained."""
+    variants: list[VariantRow] = field(default_factory=list["VariantRow"])
+    """Launches that found other operands in L2 than that one, where there are any."""
+
+    def explained(self) -> Iterator[tuple[int, Attribution]]:
+        """How many launches there are of each kind, and one of them explained, if they are."""
+        others = sum(variant.launches for variant in self.variants)
+        if self.attribution is not None:
+            yield self.launches - others, self.attribution
+        for variant in self.variants:
+            if variant.attribution is not None:
+                yield variant.launches, variant.attribution
+
+
+@dataclass(frozen=True)
+class VariantRow:
+    """Launches of a kernel that found the same operands in L2."""
+
+    launches: int
+    cycles: int
+    """Of all of them."""
+    attribution: Attribution | None = None
+    """One launch, explained."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +99,36 @@ class LaunchRow:
     start: int
     """Cycles since the start of the run."""
     cycles: int
+    variant: int = 0
+    """0 for a launch like the one that the kernel's `attribution` explains, else the number of its variant, from 1."""
+    hits: int = 0
+    """Bytes that it loads from L2; what it loads several times counts as often."""
+    misses: int = 0
+    """Bytes that it loads from HBM, or from GM on a machine without L2."""
+    stored: int = 0
+    bound: int | None = None
+    """Cycles that it takes at least."""
+    operands: tuple[OperandHeat, ...] = ()
+    """Of each operand and result, where it was and why, and its bytes."""
+
+
+@dataclass(frozen=True)
+class MemoryRow:
+    """What moved between the core, L2 and HBM in a run."""
+
+    l2: str
+    """What L2 had at the start: nothing (`cold`), what the program leaves there (`warm`); `off`: GM is flat."""
+    hits: int
+    """Bytes loaded from L2."""
+    misses: int
+    """Bytes loaded from HBM."""
+    stored: int
+    """Bytes stored, to L2."""
+    prefetched: int
+    """Bytes that prefetches brought from HBM to L2."""
+    hit_share: float
+    """Of the bytes loaded, those from L2, from 0 to 1."""
+    prefetches: list[PrefetchRun]
 
 
 @dataclass(frozen=True)
@@ -134,6 +188,8 @@ class Report:
     """The lower bound divided by the cycles, from 0 to 1."""
     assumptions: list[str] = field(default_factory=list[str])
     """What the figures rest on."""
+    memory: MemoryRow | None = None
+    """L2 and HBM; None on a machine without L2."""
     schema: str = SCHEMA
 
 
@@ -161,10 +217,11 @@ def report_of(
         )
     machine = target_of(program.module)
     peak = machine.peak_macs(precision)
-    kernels = _kernel_rows(program, simulation, peak)
+    bounds_of = _LaunchBounds(program.module, machine, simulation)
+    launches = [_launch_row(run, bounds_of.of(run)) for run in simulation.launches]
+    kernels = _kernel_rows(program, simulation, peak, launches)
     macs = sum(kernel.macs for kernel in kernels)
-    launches = [LaunchRow(run.kernel, run.loc, run.start, run.cycles) for run in simulation.launches]
-    bounds = _network_bounds(program, kernels, machine)
+    bounds = bounds_of.network(program)
     return Report(
         level,
         target_label(program.module),
@@ -181,12 +238,30 @@ def report_of(
         critical=_critical(kernels),
         bounds=bounds,
         efficiency=bounds.serial / simulation.cycles if bounds is not None and simulation.cycles else None,
-        assumptions=assumptions(machine, len(launches), work.calls),
+        assumptions=assumptions(machine, len(launches), work.calls, simulation.l2),
+        memory=_memory(simulation, launches) if machine.l2 else None,
         **host,
     )
 
 
-def assumptions(target: Target, launches: int = 0, calls: Sequence[str] = ()) -> list[str]:
+def _launch_row(run: Launch, least: int | None) -> LaunchRow:
+    hits, misses, stored = (
+        sum(getattr(o, name) for o in run.operands) for name in ("hits", "misses", "stored")
+    )
+    place = (run.kernel, run.loc, run.start, run.cycles, run.variant)
+    return LaunchRow(*place, hits, misses, stored, least, run.operands)
+
+
+def _memory(simulation: SimulationResult, launches: Sequence[LaunchRow]) -> MemoryRow:
+    hits, misses, stored = (
+        sum(getattr(run, name) for run in launches) for name in ("hits", "misses", "stored")
+    )
+    prefetched = sum(run.bytes for run in simulation.prefetches)
+    share = hits / (hits + misses) if hits else 0.0
+    return MemoryRow(simulation.l2, hits, misses, stored, prefetched, share, simulation.prefetches)
+
+
+def assumptions(target: Target, launches: int = 0, calls: Sequence[str] = (), l2: str = "off") -> list[str]:
     """What the figures of a run with so many launches and these host calls rest on, and what they leave out."""
     left = "no work is left to the host"
     if calls:
@@ -198,7 +273,11 @@ def assumptions(target: Target, launches: int = 0, calls: Sequence[str] = ()) ->
     return [
         f"assumed, not measured: {', '.join(assumed) or 'no number of the target'}",
         "one core",
-        "GM at its cold rate: nothing is found in L2",
+        {
+            "off": "GM at its cold rate: nothing is found in L2",
+            "cold": "L2 is empty at the start",
+            "warm": "L2 has at the start what the same program leaves there",
+        }[l2],
         f"launches follow each other without overlap; {left}",
     ]
 
@@ -214,15 +293,20 @@ def _output_row(name: str, value: np.ndarray, comparison: Comparison | None) -> 
     return OutputRow(name, tuple(value.shape), str(value.dtype), *errors, nans)
 
 
-def _kernel_rows(program: Program, simulation: SimulationResult, peak: float) -> list[KernelRow]:
+def _kernel_rows(
+    program: Program, simulation: SimulationResult, peak: float, launches: Sequence[LaunchRow]
+) -> list[KernelRow]:
     kernels = {op.sym_name.data: op for op in program.module.ops if isinstance(op, KernelOp)}
-    return [_kernel_row(run, kernels[run.name], peak) for run in simulation.kernels]
+    bounds: dict[str, list[int | None]] = {}
+    for launch in launches:
+        bounds.setdefault(launch.kernel, []).append(launch.bound)
+    return [_kernel_row(run, kernels[run.name], peak, bounds[run.name]) for run in simulation.kernels]
 
 
-def _kernel_row(run: KernelStats, kernel: KernelOp, peak: float) -> KernelRow:
+def _kernel_row(run: KernelStats, kernel: KernelOp, peak: float, least: Sequence[int | None]) -> KernelRow:
     macs = run.launches * _integer(kernel, "npu.macs")
     bounds = _bounds_of(kernel)
-    bound = bounds["cycles"] * run.launches if "cycles" in bounds else None
+    bound = None if None in least else sum(cycles for cycles in least if cycles is not None)
     pipes = {name: cycles for name, cycles in bounds.items() if name in set(Pipe)}
     return KernelRow(
         run.name,
@@ -239,6 +323,7 @@ def _kernel_row(run: KernelStats, kernel: KernelOp, peak: float) -> KernelRow:
         bounds.get("bytes"),
         bounds.get("best_blocking"),
         run.attribution,
+        [VariantRow(v.launches, v.cycles, v.attribution) for v in run.variants[1:]],
     )
 
 
@@ -250,17 +335,81 @@ def _bounds_of(kernel: KernelOp) -> dict[str, int]:
     return {name: v.value.data for name, v in entries.data.items() if isinstance(v, IntegerAttr)}
 
 
-def _network_bounds(program: Program, kernels: list[KernelRow], target: Target) -> NetworkBounds | None:
-    rows = {row.name: row for row in kernels}
-    launches: list[LaunchWork] = []
-    for op in program.module.walk():
-        if isinstance(op, LaunchOp):
-            row = rows.get(op.kernel.string_value())
-            if row is None or row.bound is None:
+class _LaunchBounds:
+    """The bounds of launches, by the operands that they find in L2."""
+
+    def __init__(self, module: ModuleOp, target: Target, simulation: SimulationResult):
+        self.target = target
+        self.simulation = simulation
+        self.l2 = simulation.l2 != "off"
+        self.kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
+        self._reads: dict[str, Reads | None] = {}
+
+    def of(self, launch: Launch) -> int | None:
+        """The cycles that a launch takes at least; None for kernels that were not compiled by us."""
+        found = self._bound(launch)
+        return None if found is None else found.cycles
+
+    def _bound(self, launch: Launch) -> Bound | None:
+        entries = _bounds_of(self.kernels[launch.kernel])
+        pipes = {name: cycles for name, cycles in entries.items() if name in set(Pipe)}
+        if "cycles" not in entries:
+            return None
+        reads = self.reads(launch.kernel) if self.l2 else None
+        if reads is None:
+            return None if self.l2 else Bound(entries["cycles"], pipes)
+        return l2_bound(pipes, reads, [operand.hot for operand in launch.operands], self.target)
+
+    def reads(self, kernel: str) -> Reads | None:
+        """What a kernel reads, if it says so."""
+        if kernel not in self._reads:
+            self._reads[kernel] = _reads_of(self.kernels[kernel])
+        return self._reads[kernel]
+
+    def network(self, program: Program) -> NetworkBounds | None:
+        """The bounds of the whole run; None if a launch has none."""
+        ops = [op for op in program.module.walk() if isinstance(op, LaunchOp)]
+        launches: list[LaunchWork] = []
+        for op, launch in zip(ops, self.simulation.launches, strict=False):
+            least = self._bound(launch)
+            if least is None:
                 return None
-            weights = sum(_weight_bytes(value) for value in op.operands)
-            launches.append(LaunchWork(Bound(row.bound // row.launches, row.pipe_bounds), weights))
-    return network_bounds(launches, target) if launches else None
+            launches.append(self._work(op, launch, least))
+        return network_bounds(launches, self.target, self.l2) if launches else None
+
+    def _work(self, op: LaunchOp, launch: Launch, least: Bound) -> LaunchWork:
+        weights = [_weight_bytes(value) for value in op.operands]
+        reads = self.reads(launch.kernel) if self.l2 else None
+        if reads is None:
+            return LaunchWork(least, sum(weights))
+        own = [min(size, read) for size, read in zip(weights, reads.bytes)]
+        first = found = 0
+        for operand, size, read in zip(launch.operands, own, reads.bytes):
+            if operand.reason == "cold: first use" or operand.prefetched:
+                first += read
+            if operand.hot and not operand.prefetched:
+                found += size
+        return LaunchWork(least, sum(own), first, found)
+
+
+def _reads_of(kernel: KernelOp) -> Reads | None:
+    """The entries of `npu.reads`."""
+    entries = kernel.attributes.get("npu.reads")
+    if not isinstance(entries, DictionaryAttr):
+        return None
+    sizes, paths = [0] * len(kernel.body.block.args), [""] * len(kernel.body.block.args)
+    around: dict[str, int] = {}
+    for name, entry in entries.data.items():
+        if isinstance(entry, DenseArrayBase):
+            for number, size in enumerate(ints(entry)):
+                if size:
+                    sizes[number], paths[number] = size, name
+        elif isinstance(entry, DictionaryAttr):
+            around = {pipe: v.value.data for pipe, v in entry.data.items() if isinstance(v, IntegerAttr)}
+    fixed = entries.data.get("fixed")
+    return Reads(
+        tuple(sizes), tuple(paths), around, fixed.value.data if isinstance(fixed, IntegerAttr) else 0
+    )
 
 
 def _weight_bytes(value: SSAValue) -> int:
@@ -285,9 +434,9 @@ def _by_graph_op(launches: list[LaunchRow]) -> dict[str, int]:
 def _critical(kernels: list[KernelRow]) -> dict[str, int]:
     cycles = Counter[str]()
     for kernel in kernels:
-        if kernel.attribution is not None:
-            for cause, part in kernel.attribution.critical.items():
-                cycles[cause] += kernel.launches * part
+        for launches, attribution in kernel.explained():
+            for cause, part in attribution.critical.items():
+                cycles[cause] += launches * part
     return dict(cycles.most_common())
 
 

@@ -83,6 +83,10 @@ class OperandHeat:
 
     reason: str
     """`cold: first use`, `hot: 3.1 MB since`, `prefetched`; `result` for what it makes; empty without L2."""
+    hot: bool
+    """In L2 when the launch begins, or on its way there."""
+    prefetched: bool
+    """Brought there by a prefetch."""
     hits: int
     """Bytes loaded from L2; what is loaded several times counts as often."""
     misses: int
@@ -366,10 +370,12 @@ def _operand_heat(op: tile.LaunchOp, once: KernelStats, placed: Placed | None) -
     found: list[OperandHeat] = []
     for number in range(len(op.operands) + len(op.results)):
         traffic = once.traffic.get(number, ArgumentTraffic())
-        reason = ""
-        if placed is not None:
-            reason = placed.reason(number) if number < len(op.operands) else "result"
-        found.append(OperandHeat(reason, traffic.hits, traffic.misses, traffic.stored))
+        if placed is None:
+            found.append(OperandHeat("", False, False, traffic.hits, traffic.misses, traffic.stored))
+            continue
+        reason = placed.reason(number) if number < len(op.operands) else "result"
+        hot, prefetched = placed.findings[number].hot, placed.prefetched[number]
+        found.append(OperandHeat(reason, hot, prefetched, traffic.hits, traffic.misses, traffic.stored))
     return tuple(found)
 
 

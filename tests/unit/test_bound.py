@@ -21,7 +21,9 @@ from npu_mlir.analysis.bound import (
     VectorOps,
     best_blocking,
     bound,
+    l2_bound,
     network_bounds,
+    reads_of,
 )
 from npu_mlir.targets.target import get_target
 from schedule_search import KERNELS, bound_of, count, cycles, formed, kernels, read, schedules
@@ -120,6 +122,31 @@ def test_networks_by_hand():
     assert late.prefetched == 1024 + 2000
     # The vector unit counts like the cube.
     assert network_bounds([LaunchWork(Bound(900, {"V": 700, "M": 50}), 0)], ASCEND).prefetched == 700
+
+
+def test_what_is_in_l2_lowers_the_bound_of_a_launch():
+    work = KernelWork(
+        (("gm_l1", 64000), ("gm_l1", 128000)), (640,), (ProductWork(1, 64, 64, 64, "f16", 16),), (), True
+    )
+    flat = bound(work, ASCEND)
+    reads = reads_of(work, [0, 2], 4, ASCEND)
+    assert (reads.bytes, reads.paths) == ((64000, 0, 128000, 0), ("gm_l1", "", "gm_l1", ""))
+    cold = l2_bound(flat.pipes, reads, [False] * 4, ASCEND)
+    assert cold.pipes == flat.pipes and flat.pipes["MTE2"] == 3000 + 2 * 16
+    # Only the latency behind the last load differs, by what a hit takes less.
+    assert flat.cycles - 2 * 150 <= cold.cycles <= flat.cycles
+    half = l2_bound(flat.pipes, reads, [True, False, False, False], ASCEND)
+    assert half.pipes["MTE2"] == 500 + 2000 + 2 * 16
+    assert cold.cycles - half.cycles == 500
+
+
+def test_networks_behind_l2_by_hand():
+    # 128 B per cycle from HBM, by loads and prefetches together; the second finds half of its weights in L2.
+    first = LaunchWork(Bound(3000, {"M": 200}), 65536, 65536)
+    second = LaunchWork(Bound(2500, {"M": 100}), 65536, 32768, 32768)
+    bounds = network_bounds([first, second], ASCEND, l2=True)
+    assert bounds.prefetched == 512 + 512
+    assert bounds.overlapped == (65536 + 32768) // 128
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 3000)] * 4, st.integers(0, 1 << 20)), min_size=1))

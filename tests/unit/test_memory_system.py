@@ -16,16 +16,21 @@ from isa_programs import gemm, parse
 from lru_oracle import SectorCache, lru_launch
 from npu_mlir.analysis.gm_addresses import GmAddresses, KernelTouches
 from npu_mlir.analysis.gm_boxes import covers_all, loops_that_repeat
+from npu_mlir.analysis.prefetch import LaunchNeeds, plan_prefetches
 from npu_mlir.analysis.residency import GmTouch, Residency
 from npu_mlir.analysis.scalar_forms import ScalarForms
+from npu_mlir.api import Program
 from npu_mlir.dialects import npu_isa, tile
+from npu_mlir.dialects.context import make_context
 from npu_mlir.passes.tile.plan_memory import PlanMemory
+from npu_mlir.report.report import report_of
 from npu_mlir.simulator import Run, simulate
 from npu_mlir.simulator.program import blocks
 from npu_mlir.simulator.program.blocks import Blocks, Heat
 from npu_mlir.simulator.simulate import SimulationResult
 from npu_mlir.simulator.timing.memory_system import MemorySystem
 from npu_mlir.support.diagnostics import UserError
+from npu_mlir.targets.module_target import set_target
 from npu_mlir.targets.target import Target, get_target
 from test_simulator_runs import array, step
 
@@ -415,3 +420,89 @@ def test_a_run_prefetches():
     late.prefetch(x[1], x[1].nbytes)
     late.execute(kernel, x)
     assert late.cycles == heated(kernel, None)
+
+
+# ---- which weights to prefetch -------------------------------------------------------------------------------------
+
+
+def needs(*launches: tuple[int, int, int]) -> list[LaunchNeeds]:
+    """Launches that read the result of the one before, weights of so many bytes at an address, and write a result."""
+    found: list[LaunchNeeds] = []
+    for number, (activations, start, size) in enumerate(launches):
+        source, dest = (range(10**6 * i, 10**6 * i + activations) for i in (number % 2, 1 - number % 2))
+        found.append(LaunchNeeds([GmTouch(p) for p in (source, range(start, start + size), dest)], 2, [1]))
+    return found
+
+
+def test_weights_are_brought_as_far_ahead_as_the_window_reaches():
+    launches = needs(*((64, 10**8 * (i + 1), 320) for i in range(4)))
+    plan = plan_prefetches(launches, 640, 10**6)
+    assert (plan.window, plan.before) == (640, [[(0, 1), (1, 1)], [(2, 1)], [(3, 1)], []])
+    # What is there is not brought again, and what is larger than the window not at all.
+    again = needs((64, 10**8, 320), (64, 10**8, 320), (64, 2 * 10**8, 960))
+    assert plan_prefetches(again, 640, 10**6).before == [[(0, 1)], [], []]
+    assert plan_prefetches(launches, 0, 10**6).window == 0
+
+
+def test_a_window_that_pushes_out_what_is_needed_is_cut():
+    launches = needs(*((320, 10**8 * (i + 1), 640) for i in range(6)))
+    # 2 x 320 bytes of activations and 640 of weights are in use, twice in a row.
+    assert plan_prefetches(launches, 2560, 4096).window == 2560 * 0.75
+    assert plan_prefetches(launches, 2560, 2**20).window == 2560
+    assert plan_prefetches(launches, 2560, 1024).window == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.integers(1, 6), st.integers(1, 9)), min_size=1, max_size=12),
+    st.integers(1, 40),
+    st.integers(1, 60),
+)
+def test_no_launch_has_more_to_load_for_prefetches(
+    launches: list[tuple[int, int, int]], window: int, size: int
+):
+    all_needs = needs(*((32 * a, 10**8 * w, 32 * b) for a, w, b in launches))
+    plan = plan_prefetches(all_needs, 32 * window, 32 * size)
+    missing: list[list[int]] = []
+    for before in (plan.before, [[] for _ in all_needs]):
+        residency = Residency(32 * size)
+        found: list[int] = []
+        ahead: list[int] = []
+        for launch, begun in zip(all_needs, before, strict=True):
+            for other, number in begun:
+                residency.launch([all_needs[other].touches[number]])
+                ahead.append(len(all_needs[other].touches[number].bytes))
+            findings, _ = residency.launch(launch.touches)
+            found.append(sum(len(t.bytes) for t, f in zip(launch.touches[:2], findings) if not f.hot))
+        missing.append(found)
+    assert all(ahead <= without for ahead, without in zip(*missing, strict=True))
+
+
+# ---- reports -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("l2", ["cold", "warm"])
+@pytest.mark.parametrize("size", [1024, 1 << 20])
+def test_a_report_says_what_moved_and_no_launch_beats_its_bound(l2: str, size: int):
+    text = """
+func.func @main(%x: tensor<24x16xf32>) -> tensor<24x12xf32> {
+  %w = arith.constant dense<0.5> : tensor<16x12xf32>
+  %0 = graph.matmul %x, %w : (tensor<24x16xf32>, tensor<16x12xf32>) -> tensor<24x12xf32>
+  %1 = graph.softmax %0 axis 1 : (tensor<24x12xf32>) -> tensor<24x12xf32>
+  func.return %1 : tensor<24x12xf32>
+}
+"""
+    module = parse(text)
+    set_target(module, with_l2(size=size))
+    program = Program(make_context(), module).lower("isa")
+    run = program.simulate(explain=True, check=False, l2=l2)
+    report = report_of(program, {}, run, [])
+    assert report.memory is not None and report.bounds is not None
+    assert report.memory.l2 == l2
+    moved = sum(row.hits + row.misses for row in report.launches)
+    assert report.memory.hits + report.memory.misses == moved > 0
+    assert all(row.bound is not None and 0 < row.bound <= row.cycles for row in report.launches)
+    assert report.bounds.serial == sum(row.bound or 0 for row in report.launches)
+    assert sum(report.critical.values()) == report.cycles
+    if l2 == "warm" and size > 1024:
+        assert report.memory.misses == 0

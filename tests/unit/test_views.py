@@ -17,7 +17,15 @@ import trace_processor
 from isa_programs import gemm
 from npu_mlir import api
 from npu_mlir.ir.printing import PrintOptions, op_text
-from npu_mlir.report.report import KernelRow, Report, report_of, write_report
+from npu_mlir.report.report import (
+    KernelRow,
+    LaunchRow,
+    MemoryRow,
+    Report,
+    VariantRow,
+    report_of,
+    write_report,
+)
 from npu_mlir.report.views.diff import changes
 from npu_mlir.report.views.html import level_data, page_data, write_html
 from npu_mlir.report.views.memory_map import memory_map, used_bytes
@@ -25,6 +33,7 @@ from npu_mlir.report.views.trace import write_trace
 from npu_mlir.simulator import SimulationResult
 from npu_mlir.simulator.attribution.attribution import Attribution, SiteTime, Wait
 from npu_mlir.simulator.attribution.recording import Recording
+from npu_mlir.simulator.simulate import OperandHeat, PrefetchRun
 
 DOCS = Path(__file__).parents[2] / "docs" / "report.md"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -55,14 +64,28 @@ def test_the_report_explains_all_cycles(run: tuple[api.Program, SimulationResult
     assert sum(data["critical"].values()) == sum(data["graph_ops"].values()) == result.cycles
     (kernel,) = data["kernels"]
     for time in kernel["attribution"]["pipes"].values():
-        whole = sum(v for name, v in time.items() if name not in ("transfer", "starved"))
+        whole = sum(v for name, v in time.items() if name not in ("transfer", "hbm", "starved"))
         assert whole + sum(time["starved"].values()) == kernel["attribution"]["cycles"]
     sites = kernel["attribution"]["sites"]
     assert any(wait["setter"] >= 0 for site in sites for wait in site["waits"])
     assert all(sites[w["setter"]]["text"].startswith("npu_isa.set_flag") for s in sites for w in s["waits"])
 
 
-@pytest.mark.parametrize("kind", [Report, KernelRow, Attribution, SiteTime, Wait])
+KINDS = (
+    Report,
+    KernelRow,
+    VariantRow,
+    LaunchRow,
+    MemoryRow,
+    Attribution,
+    SiteTime,
+    Wait,
+    OperandHeat,
+    PrefetchRun,
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_entry_of_the_report_is_documented(kind: Any):
     documented = set(re.findall(r"`(\w+)`", DOCS.read_text()))
     assert {f.name for f in dataclasses.fields(kind)} <= documented

@@ -12,7 +12,8 @@ After:
     tile.kernel @k(%A: memref<64x64xf16, gm>, ...) attributes {npu.bound = {cycles = 1622, M = 70, ...}} { ... }
 
 The entries: `cycles`, the bound; the least occupancy of each pipe; `bytes`, what moves from and to GM;
-`best_blocking`, for kernels with one product.
+`best_blocking`, for kernels with one product. On a machine with L2, `npu.reads` has what the bound of a launch follows
+from that finds some of its operands there.
 
 Leaves alone: kernels that are tiled already, or that have bounds.
 """
@@ -25,6 +26,7 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
+    DenseArrayBase,
     DictionaryAttr,
     IntegerAttr,
     MemRefType,
@@ -41,7 +43,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.affine_maps import Linear, linear_map
-from npu_mlir.analysis.bound import KernelWork, ProductWork, VectorOps, best_blocking, bound
+from npu_mlir.analysis.bound import KernelWork, ProductWork, VectorOps, best_blocking, bound, reads_of
 from npu_mlir.analysis.dims import LoopNestOp
 from npu_mlir.analysis.structured.bodies import CASTS, body_ops, is_multiply_add, is_relu
 from npu_mlir.analysis.structured.fixpipe import scale_of
@@ -71,7 +73,7 @@ class AnnotateBounds(ModulePass):
                 and "npu.bound" not in kernel.attributes
                 and _untiled(kernel)
             ):
-                kernel.attributes["npu.bound"] = _bound_of(kernel, target)
+                _annotate(kernel, target)
 
 
 def _untiled(kernel: tile.KernelOp) -> bool:
@@ -83,7 +85,7 @@ def _untiled(kernel: tile.KernelOp) -> bool:
     return all(isinstance(t, TensorType) and isinstance(t.encoding, NoneAttr) for t in types)
 
 
-def _bound_of(op: tile.KernelOp, target: Target) -> DictionaryAttr:
+def _annotate(op: tile.KernelOp, target: Target) -> None:
     kernel = read_kernel(op)
     work = kernel_work(kernel, target)
     least = bound(work, target)
@@ -92,7 +94,28 @@ def _bound_of(op: tile.KernelOp, target: Target) -> DictionaryAttr:
     blocked = best_blocking(work, _slabs(kernel, target), target)
     if blocked is not None:
         entries["best_blocking"] = blocked
+    op.attributes["npu.bound"] = _integers(entries)
+    if target.l2:
+        op.attributes["npu.reads"] = _reads(op, kernel, work, target)
+
+
+def _integers(entries: dict[str, int]) -> DictionaryAttr:
     return DictionaryAttr({name: IntegerAttr(value, i64) for name, value in entries.items()})
+
+
+def _reads(op: tile.KernelOp, kernel: Kernel, work: KernelWork, target: Target) -> DictionaryAttr:
+    arguments = op.body.block.args
+    numbers = [list(arguments).index(value) for value in _loads(kernel, target)]  # type: ignore[arg-type]
+    reads = reads_of(work, numbers, len(arguments), target)
+    entries: dict[str, Attribute] = {
+        path: DenseArrayBase.from_list(
+            i64, [n if p == path else 0 for n, p in zip(reads.bytes, reads.paths, strict=True)]
+        )
+        for path in sorted(set(reads.paths) - {""})
+    }
+    return DictionaryAttr(
+        {**entries, "around": _integers(reads.around), "fixed": IntegerAttr(reads.fixed, i64)}
+    )
 
 
 def kernel_work(kernel: Kernel, target: Target) -> KernelWork:

@@ -118,11 +118,33 @@ def _by_graph_ops(report: dict[str, Any]) -> dict[str, tuple[int, Counter[str]]]
     for launch in report["launches"]:
         name = launch["graph_ops"] or launch["kernel"]
         cycles, causes = result.get(name, (0, Counter[str]()))
-        explained = kernels[launch["kernel"]]["attribution"]
+        explained = _explained(kernels[launch["kernel"]], launch.get("variant", 0))
         if explained is not None:
             causes.update(explained["critical"])
         result[name] = (cycles + launch["cycles"], causes)
     return result
+
+
+def _explained(kernel: dict[str, Any], variant: int) -> dict[str, Any] | None:
+    """One launch of a kernel like this one, explained."""
+    variants = kernel.get("variants", [])
+    if not variant:
+        return kernel["attribution"]
+    return variants[variant - 1].get("attribution") if variant <= len(variants) else None
+
+
+def _traffic(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """What of L2 and HBM is otherwise."""
+    a, b = before.get("memory"), after.get("memory")
+    if not a and not b:
+        return []
+    lines = [f"L2: {a['l2'] if a else 'none'} -> {b['l2'] if b else 'none'}"]
+    lines = lines if lines[0] != f"L2: {b['l2'] if b else 'none'} -> {a['l2'] if a else 'none'}" else []
+    if a and b:
+        for name, words in (("hits", "from L2"), ("misses", "from HBM"), ("prefetched", "prefetched")):
+            if a[name] != b[name]:
+                lines.append(f"bytes {words}: {a[name]:,} -> {b[name]:,}")
+    return lines
 
 
 def print_diff(before_path: str, after_path: str) -> None:
@@ -132,6 +154,8 @@ def print_diff(before_path: str, after_path: str) -> None:
     for what in ("target", "precision"):
         if before[what] != after[what]:
             console.print(f"{what}: {before[what]} -> {after[what]}")
+    for line in _traffic(before, after):
+        console.print(line)
     console.print(_total(before, after))
     changed = [change for change in changes(before, after) if change.difference]
     if not changed:

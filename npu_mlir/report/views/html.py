@@ -12,7 +12,7 @@ import json
 import re
 from array import array
 from bisect import bisect
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from npu_mlir.dialects import tile
-from npu_mlir.report.report import Report
+from npu_mlir.report.report import KernelRow, Report
 from npu_mlir.report.views.memory_map import memory_map
 from npu_mlir.report.views.trace import recorded_pipes
 from npu_mlir.simulator import KernelStats, SimulationResult
@@ -29,6 +29,7 @@ from npu_mlir.simulator.program.sites import site_lines
 from npu_mlir.support.files import write_atomically
 from npu_mlir.support.node_names import joined, parts
 from npu_mlir.targets.module_target import target_of
+from npu_mlir.targets.target import Target
 
 PAGE = Path(__file__).parent / "page.html"
 PARTS = {"/*STYLE*/": "page.css", "/*PROGRAM*/": "page.js"}
@@ -83,6 +84,9 @@ def page_data(
     rows = {row.name: row for row in report.kernels}
     texts = {name: level_data(text) for name, text in levels.items()}
     lines = _site_lines(texts["isa"]["lines"], module) if "isa" in texts else {}
+    places: dict[str, int] = {}
+    for stats in result.kernels:
+        places[stats.name] = sum(len(k.variants) for k in result.kernels[: len(places)])
     summary = asdict(report)
     del summary["kernels"], summary["launches"]
     return {
@@ -92,23 +96,44 @@ def page_data(
         "spaces": {space: machine.capacity(space) for space in SPACES},
         "peak": machine.peak_macs(report.precision),
         "read": max(machine.rates["gm_l1"], machine.rates["gm_ub"]),
+        "near": _near(machine) if result.l2 != "off" else 0,
         "write": max(machine.rates[path] for path in ("ub_gm", "l0c_gm") if path in machine.rates),
         "clock": machine.clock_mhz,
         "kernels": [
-            _kernel(stats, kernels[stats.name], asdict(rows[stats.name]), lines.get(stats.name, []))
+            _kernel(variant, kernels[stats.name], row, lines.get(stats.name, []))
             for stats in result.kernels
+            for variant, row in zip(stats.variants, _rows(rows[stats.name], stats), strict=True)
         ],
         "launches": [
-            [
-                next(i for i, k in enumerate(result.kernels) if k.name == run.kernel),
-                run.start,
-                run.cycles,
-                run.loc,
-            ]
-            for run in result.launches
+            [places[run.kernel] + run.variant, run.start, run.cycles, run.loc] for run in result.launches
         ],
+        "prefetches": [[run.start, run.ready, run.bytes, run.loc] for run in result.prefetches],
         "levels": [{"name": name, **text} for name, text in texts.items()],
     }
+
+
+def _near(machine: Target) -> float:
+    """The rate at which a core reads from L2."""
+    return max(machine.rates["gm_l1"], machine.rates["gm_ub"], machine.l2["rate"])
+
+
+def _rows(row: KernelRow, stats: KernelStats) -> Iterator[Json]:
+    """A row for each state of L2 that launches of the kernel found: the page shows them as kernels of their own."""
+    for number, variant in enumerate(stats.variants):
+        one = asdict(row)
+        del one["variants"]
+        if len(stats.variants) > 1:
+            one["name"] = f"{row.name} / {number + 1}"
+            share = variant.launches / row.launches
+            one |= {"launches": variant.launches, "cycles": variant.cycles}
+            one |= {"instructions": variant.instructions, "macs": round(row.macs * share)}
+            one["mac_utilisation"] = row.mac_utilisation * share * row.cycles / variant.cycles
+            if row.bound is not None:
+                # That of an average launch.
+                one["bound"] = round(row.bound * share)
+                one["efficiency"] = one["bound"] / variant.cycles
+        one["attribution"] = asdict(variant.attribution) if variant.attribution is not None else None
+        yield one
 
 
 def _kernel(stats: KernelStats, kernel: tile.KernelOp, row: Json, lines: list[int]) -> Json:

@@ -17,7 +17,8 @@ function ints(text) {
   for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
   return new Int32Array(bytes.buffer);
 }
-const PARTS = ["transfer", "busy", "fill", "flag", "waiting", "starved", "barrier", "done", "launch"];
+const PARTS = ["hbm", "transfer", "busy", "prefetch", "fill", "flag", "waiting", "starved", "barrier", "done", "launch"];
+const WORDS = { hbm: "busy: bandwidth of HBM", transfer: "busy: bandwidth", busy: "busy: other", prefetch: "waiting for a prefetch" };
 const ROW = 24, LEFT = 62, NARROW = 2;
 
 // ---- data ----------------------------------------------------------------------------------------------------------
@@ -43,7 +44,7 @@ $("title").textContent = `${D.file} on ${D.report.target}`;
 const R = D.report;
 for (const [name, value] of [
   ["cycles", num(R.cycles)], ["time", `${(R.cycles / D.clock).toFixed(1)} us at ${num(D.clock)} MHz`], ["precision", R.precision],
-  ["cores", R.cores], ["launches", D.launches.length], ["instructions", num(R.instructions)],
+  ["cores", R.cores], ...(R.memory && R.memory.l2 !== "off" ? [["L2 at the start", R.memory.l2], ["from L2", size(R.memory.hits)], ["from HBM", size(R.memory.misses)], ["prefetched", size(R.memory.prefetched)]] : []), ["launches", D.launches.length], ["instructions", num(R.instructions)],
   ["MAC utilisation", pct(R.mac_utilisation)], ["lower bound / cycles", R.bounds ? pct(R.efficiency) : "no bound is known"],
   ...(R.bounds ? [["at least, launch by launch", num(R.bounds.serial)], ["with weights ahead", num(R.bounds.prefetched)], ["busiest pipe alone", num(R.bounds.overlapped)]] : [])]) {
   const s = make("span", name + " "); s.append(make("b", value)); $("facts").append(s);
@@ -288,7 +289,7 @@ function times(kernels) {
   const sum = {};
   for (const [k, n] of kernels) for (const [pipe, p] of Object.entries(k.pipes)) {
     const s = sum[pipe] ||= Object.fromEntries(PARTS.map(x => [x, 0]));
-    for (const part of PARTS) s[part] += n * (part === "starved" ? Object.values(p.starved).reduce((a, b) => a + b, 0) : part === "busy" ? p.busy - p.transfer : p[part]);
+    for (const part of PARTS) s[part] += n * (part === "starved" ? Object.values(p.starved).reduce((a, b) => a + b, 0) : part === "busy" ? p.busy - p.transfer : part === "transfer" ? p.transfer - p.hbm : p[part]);
   }
   return sum;
 }
@@ -300,12 +301,12 @@ function drawBars() {
     const bar = make("div", null, "bar"), parts = make("div");
     for (const part of PARTS) {
       const i = make("i"); i.style.width = 100 * s[part] / total + "%"; i.style.background = css(part);
-      i.onpointermove = e => tip(e, [["b", `${pipe}: ${part === "busy" ? "busy, not bandwidth" : part === "transfer" ? "busy, bandwidth" : part}`], ["span", `${num(s[part])} cycles, ${pct(s[part] / total)}`]]);
+      i.onpointermove = e => tip(e, [["b", `${pipe}: ${WORDS[part] || part}`], ["span", `${num(s[part])} cycles, ${pct(s[part] / total)}`]]);
       i.onpointerleave = () => tip(); parts.append(i);
     }
     const least = of.reduce((a, [k, n]) => a + n * (k.pipe_bounds[pipe] || 0), 0);
     if (least) { const u = make("u"); u.style.left = `calc(${100 * least / total}% - 1px)`; parts.append(u); }
-    bar.append(make("span", pipe), parts, make("span", pct((s.busy + s.transfer) / total))); return bar;
+    bar.append(make("span", pipe), parts, make("span", pct((s.busy + s.transfer + s.hbm) / total))); return bar;
   }));
   $("limits").textContent = all ? "" : limits(current);
   const causes = {};
@@ -320,7 +321,7 @@ function limits(k) {
 }
 $("all").onchange = drawBars;
 function key(place, names, title) { $(place).replaceChildren(...(title ? [make("b", title)] : []), ...[...names].map(([name, color]) => { const s = make("span"), i = make("i"); i.style.background = color; s.append(i, name); return s; })); }
-key("barkey", [...PARTS.map(p => [{ transfer: "busy: bandwidth", busy: "busy: other" }[p] || p, css(p)]), ["mark: has to be busy that long at least", css("text")]]);
+key("barkey", [...PARTS.map(p => [WORDS[p] || p, css(p)]), ["mark: has to be busy that long at least", css("text")]]);
 function drawKernels() {
   table("kernels", [["kernel", k => k.name], ["graph ops", k => k.graph_ops, true], ["launches", k => k.launches], ["cycles", k => k.cycles],
     ["of bound", k => k.efficiency ?? -1, false, v => v < 0 ? "" : pct(v)], ["best blocking", k => k.best_blocking ? k.best_blocking * k.launches : 0, false, v => v ? num(v) : ""], ["limit", k => k.limit, true], ["MAC util.", k => k.mac_utilisation, false, v => v ? pct(v) : ""]],
@@ -350,14 +351,14 @@ function drawRoof() {
   for (let v = 10 ** Math.ceil(Math.log10(p.y0)); v < p.y1; v *= 10) { g.beginPath(); g.moveTo(54, p.Y(v)); g.lineTo(w - 8, p.Y(v)); g.stroke(); g.textAlign = "right"; g.fillText(v >= 1 ? num(v) : v, 48, p.Y(v)); }
   g.textAlign = "center"; g.fillText("MACs per byte", w / 2, h - 5); g.save(); g.translate(9, h / 2); g.rotate(-Math.PI / 2); g.fillText("MACs per cycle", 0, 0); g.restore(); g.textAlign = "left";
   g.strokeStyle = css("text");
-  for (const [rate, width, dash] of [[D.read, 1, [5, 4]], [D.read + D.write, 2, []]]) {
+  for (const [rate, width, dash] of [[D.read, 1, [5, 4]], [D.read + D.write, 2, []], ...(D.near ? [[D.near, 1, [2, 3]], [D.near + D.write, 2, [8, 3]]] : [])]) {
     const low = Math.max(p.x0, p.y0 / rate);
     g.lineWidth = width; g.setLineDash(dash); g.beginPath(); g.moveTo(p.X(low), p.Y(low * rate));
     g.lineTo(p.X(D.peak / rate), p.Y(D.peak)); g.lineTo(p.X(p.x1), p.Y(D.peak)); g.stroke();
   }
   g.lineWidth = 1; g.setLineDash([]);
   g.fillStyle = css("dim"); g.fillText(`${num(D.peak)} MACs per cycle`, p.X(p.ridge) + 8, p.Y(D.peak) - 9);
-  g.fillText(`read ${num(D.read)}, write ${num(D.write)} B per cycle`, 60, 16);
+  g.fillText(D.near ? `read ${num(D.read)} from HBM, ${num(D.near)} from L2, write ${num(D.write)} B per cycle` : `read ${num(D.read)}, write ${num(D.write)} B per cycle`, 60, 16);
   for (const [k, x, y] of p.dots) {
     g.beginPath(); g.arc(p.X(x), p.Y(y), k === current ? 7 : 4 + 3 * Math.sqrt(k.cycles / R.cycles), 0, 7);
     g.fillStyle = PALETTE[D.kernels.indexOf(k) % PALETTE.length]; g.globalAlpha = 0.85; g.fill(); g.globalAlpha = 1;

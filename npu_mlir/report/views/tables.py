@@ -11,11 +11,12 @@ from math import prod
 from rich.table import Table
 
 from npu_mlir.report.host_work import HostWork, summary
-from npu_mlir.report.report import KernelRow, Report
+from npu_mlir.report.report import KernelRow, MemoryRow, Report
 from npu_mlir.report.views.terminal import PlainConsole
 from npu_mlir.simulator import SimulationResult
 from npu_mlir.support.diagnostics import printable
 from npu_mlir.support.node_names import parts
+from npu_mlir.targets.l2 import DEFAULT_L2
 from npu_mlir.validation.intermediates import IntermediateCheck
 
 NAME_WIDTH = 24
@@ -45,11 +46,15 @@ def print_report(report: Report, explain: bool = False) -> None:
             f"Lower bounds: {b.serial:,} launch by launch, {b.prefetched:,} with weights ahead, "
             f"{b.overlapped:,} of the busiest pipe"
         )
+    if report.memory is not None and report.memory.l2 != "off":
+        console.print(_memory_line(report.memory))
     if explain and report.critical:
         if any(row.bound is not None for row in report.kernels):
             console.print(_bound_table(report))
         for table in (_pipe_table(report), _cause_table(report), _site_table(report)):
             console.print(table)
+        if report.memory is not None and report.memory.l2 != "off":
+            console.print(_heat_table(report))
         console.print("\n".join(report.assumptions))
     if report.outputs:
         console.print(_output_table(report))
@@ -62,6 +67,31 @@ def print_report(report: Report, explain: bool = False) -> None:
                     f"Note: {row.nans:,} of the {prod(row.shape):,} elements of '{row.name}' are NaN, so they "
                     "say little: other inputs may help (--input)."
                 )
+
+
+def _memory_line(memory: MemoryRow) -> str:
+    parts = [f"{_megabytes(memory.hits)} from L2, {_megabytes(memory.misses)} from HBM"]
+    if memory.prefetches:
+        parts.append(f"{_megabytes(memory.prefetched)} prefetched")
+    return f"Loaded: {', '.join(parts)}; {100 * memory.hit_share:.0f} % hits"
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 100_000 else f"{count / 1e3:.1f} kB"
+
+
+def _heat_table(report: Report) -> Table:
+    """The operands of which most had to come from HBM, and why."""
+    table = Table("kernel", "graph ops", "operand", title="What was not in L2")
+    for column in ("from HBM", "from L2", "because"):
+        table.add_column(column, justify="left" if column == "because" else "right", no_wrap=True)
+    rows = [(o.misses, run, i, o) for run in report.launches for i, o in enumerate(run.operands) if o.misses]
+    rows.sort(key=lambda row: -row[0])
+    for misses, run, number, operand in rows[:ROWS]:
+        nodes = " + ".join(map(_short, run.graph_ops.split("+")))
+        sizes = (_megabytes(misses), _megabytes(operand.hits))
+        table.add_row(run.kernel, nodes, str(number), *sizes, operand.reason.removeprefix("cold: "))
+    return table
 
 
 def print_timelines(result: SimulationResult) -> None:
@@ -156,7 +186,7 @@ def _pipe_table(report: Report) -> Table:
     for kernel in report.kernels:
         for pipe, counts in _pipe_times(kernel).items():
             totals.setdefault(pipe, Counter()).update(counts)
-    names = ("busy", "transfer", *CATEGORIES[1:])
+    names = ("busy", "transfer", "hbm", "prefetch", *CATEGORIES[1:])
     names = [name for name in names if any(counts[name] for counts in totals.values())]
     table = Table(title="What the pipes did, in % of all cycles")
     table.add_column("pipe", no_wrap=True, min_width=4)
@@ -169,14 +199,12 @@ def _pipe_table(report: Report) -> Table:
 
 def _pipe_times(kernel: KernelRow) -> dict[str, Counter[str]]:
     result: dict[str, Counter[str]] = {}
-    if kernel.attribution is None:
-        return result
-    for pipe, time in kernel.attribution.pipes.items():
-        counts = Counter[str]()
-        for name in (*CATEGORIES, "transfer"):
-            cycles = sum(time.starved.values()) if name == "starved" else getattr(time, name)
-            counts[name] = kernel.launches * cycles
-        result[pipe] = counts
+    for launches, attribution in kernel.explained():
+        for pipe, time in attribution.pipes.items():
+            counts = result.setdefault(pipe, Counter[str]())
+            for name in (*CATEGORIES, "transfer", "hbm", "prefetch"):
+                cycles = sum(time.starved.values()) if name == "starved" else getattr(time, name)
+                counts[name] += launches * cycles
     return result
 
 
@@ -194,17 +222,19 @@ def _site_table(report: Report) -> Table:
     table = Table("kernel", "instruction", title="The instructions on the critical path")
     for column in ("times", "cycles", "share"):
         table.add_column(column, justify="right", no_wrap=True)
-    sites = [
-        (kernel.launches * sum(site.critical.values()), kernel, site)
-        for kernel in report.kernels
-        if kernel.attribution is not None
-        for site in kernel.attribution.sites
-    ]
-    sites.sort(key=lambda entry: -entry[0])
-    for cycles, kernel, site in sites[:ROWS]:
-        text = site.text.split(" map ")[0].removeprefix("npu_isa.")
-        share = _percent(cycles, report.cycles or 0)
-        table.add_row(kernel.name, text, f"{kernel.launches * site.count:,}", f"{cycles:,}", share)
+    cycles = Counter[tuple[str, int]]()
+    counts = Counter[tuple[str, int]]()
+    texts: dict[tuple[str, int], str] = {}
+    for kernel in report.kernels:
+        for launches, attribution in kernel.explained():
+            for site in attribution.sites:
+                key = (kernel.name, site.number)
+                cycles[key] += launches * sum(site.critical.values())
+                counts[key] += launches * site.count
+                texts[key] = site.text.split(" map ")[0].removeprefix("npu_isa.")
+    for key, own in sorted(cycles.items(), key=lambda entry: -entry[1])[:ROWS]:
+        share = _percent(own, report.cycles or 0)
+        table.add_row(key[0], texts[key], f"{counts[key]:,}", f"{own:,}", share)
     return table
 
 
@@ -217,6 +247,8 @@ def _title(report: Report) -> str:
     parts = [f"level {report.level}", report.precision]
     if report.cycles is not None:
         parts = [f"target {report.target}", report.precision, f"{report.cores} core"]
+        if report.memory is not None and report.memory.l2 != DEFAULT_L2:
+            parts.append(f"L2 {report.memory.l2}")
     return ", ".join(parts)
 
 

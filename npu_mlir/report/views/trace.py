@@ -1,7 +1,7 @@
 """A run as a trace that Perfetto (ui.perfetto.dev) and chrome://tracing read: one microsecond stands for one cycle.
 
-Tracks: the launches; a track per pipe of the core with its instructions, sets and waits; arrows from each set to its
-wait; counters of bytes per cycle from and to GM and of the bytes in use of each memory.
+Tracks: the launches; the prefetches to L2; a track per pipe of the core with its instructions, sets and waits; arrows
+from each set to its wait; counters of bytes per cycle from and to GM and of the bytes in use of each memory.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from npu_mlir.dialects.npu_isa import Instruction, MoveWork, Pipe
 from npu_mlir.report.views.memory_map import memory_map, used_bytes
 from npu_mlir.simulator import KernelStats, Launch, SimulationResult
 from npu_mlir.simulator.program.sites import sites_of
+from npu_mlir.simulator.simulate import PrefetchRun
 from npu_mlir.simulator.timing.pipes import EXECUTING
 from npu_mlir.support.files import write_atomically
 from npu_mlir.support.node_names import shown
@@ -33,19 +34,21 @@ def write_trace(module: ModuleOp, result: SimulationResult, path: str) -> None:
     """Write the trace of a recorded run."""
     kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, tile.KernelOp)}
     events = list(_names(recorded_pipes(result)))
-    parts: dict[str, list[Event]] = {}
+    parts: dict[tuple[str, int], list[Event]] = {}
     flows = 0
     for launch in result.launches:
         stats = next(k for k in result.kernels if k.name == launch.kernel)
-        if launch.kernel not in parts:
-            parts[launch.kernel] = list(_kernel(kernels[launch.kernel], stats))
+        key = (launch.kernel, launch.variant)
+        if key not in parts:
+            parts[key] = list(_kernel(kernels[launch.kernel], stats.variants[launch.variant]))
         events.append(_launch(launch))
-        for event in parts[launch.kernel]:
+        for event in parts[key]:
             moved = {**event, "ts": event["ts"] + launch.start}
             if "id" in event:
                 moved["id"] += flows
             events.append(moved)
-        flows += sum(event["ph"] == "s" for event in parts[launch.kernel])
+        flows += sum(event["ph"] == "s" for event in parts[key])
+    events += map(_prefetch, result.prefetches)
     trace = {
         "traceEvents": events,
         "otherData": {"generator": "npu-mlir", "unit": "1 us = 1 cycle", "cycles": result.cycles},
@@ -68,6 +71,7 @@ def _names(pipes: Sequence[Pipe]) -> Iterator[Event]:
     for process, name in ((HOST, "host"), (CORE, "core 0")):
         yield {"ph": "M", "name": "process_name", "pid": process, "tid": 0, "ts": 0, "args": {"name": name}}
     yield _thread(HOST, 1, "launches")
+    yield _thread(HOST, 2, "prefetches")
     for i, pipe in enumerate(pipes):
         yield _thread(CORE, i + 1, str(pipe))
 
@@ -86,6 +90,19 @@ def _launch(launch: Launch) -> Event:
         "ts": launch.start,
         "dur": launch.cycles,
         "args": {"graph ops": shown(launch.loc)},
+    }
+
+
+def _prefetch(run: PrefetchRun) -> Event:
+    return {
+        "ph": "X",
+        "name": "prefetch",
+        "cat": "prefetch",
+        "pid": HOST,
+        "tid": 2,
+        "ts": run.start,
+        "dur": run.ready - run.start,
+        "args": {"graph ops": run.loc, "bytes": run.bytes, "issued": run.issued},
     }
 
 

@@ -14,7 +14,9 @@ What reads a tensor at places that are data stays as it is: rows of a table are 
 An op stays apart as well if it alone tells the extent of a dim of the consumer.
 
 Two matrix products never meet in one generic: a producer that reads one stays apart from a consumer that already does,
-so that each product keeps its own epilogue.
+so that each product keeps its own epilogue. Of several producers that read products, the last goes into the consumer:
+that product's kernel is where the consumer will be computed, and the others hand over what their epilogues have
+narrowed.
 
 The body of a producer that goes is not copied: the consumer's is put behind it, so a chain takes time in proportion
 to its length. A body stops growing at `max-ops` operations: tiling gives each of them a tile, whichever generic it is
@@ -60,7 +62,7 @@ class FuseElementwise(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         generics = [o for o in op.walk() if isinstance(o, GenericOp)]
-        fusion = _Fusion(self.max_ops)
+        fusion = _Fusion(self.max_ops, {generic: i for i, generic in enumerate(generics)})
         for generic in generics:
             if generic.parent is not None:
                 fusion.fuse_producers(generic)
@@ -70,8 +72,10 @@ class FuseElementwise(ModulePass):
 class _Fusion:
     """What is known about the generics of a module while they are fused."""
 
-    def __init__(self, max_ops: int):
+    def __init__(self, max_ops: int, order: dict[GenericOp, int]):
         self._max_ops = max_ops
+        self._order = order
+        """Places of the generics; what is fused stands where its consumer stood."""
         self._sizes: dict[GenericOp, int] = {}
         """Operations in the bodies of generics, without the terminators."""
         self._fused: set[GenericOp] = set()
@@ -88,11 +92,28 @@ class _Fusion:
                 producer = _fusible(consumer, value)
                 if producer is None or self._size(producer.op) + self._size(op) > self._max_ops:
                     continue
+                if self._yields(producer, consumer):
+                    continue
                 if _is_broadcast(producer) or not self._has_positions(producer.op):
                     op = self._fuse(producer, consumer, value)
                     break
             else:
                 return
+
+    def _yields(self, producer: Generic, consumer: Generic) -> bool:
+        """Whether a producer that reads a product stays apart for a later one that does, too."""
+        if _is_broadcast(producer) or not _reads_contraction(producer):
+            return False
+        last = self._order[producer.op]
+        rivals = (value.owner for value in dict.fromkeys(consumer.inputs))
+        return any(
+            isinstance(rival, GenericOp)
+            and self._order.get(rival, -1) > last
+            and (parts := _fusible(consumer, rival.results[0])) is not None
+            and not _is_broadcast(parts)
+            and _reads_contraction(parts)
+            for rival in rivals
+        )
 
     def _size(self, op: GenericOp) -> int:
         if op not in self._sizes:
@@ -121,6 +142,7 @@ class _Fusion:
                 _read(consumer, k, _inline(producer, consumer, consumer.maps[k]))
         fused = replace(consumer, (), producer.op, located_body=True)
         self._fused.add(fused)
+        self._order[fused] = self._order[consumer.op]
         self._sizes[fused] = size
         self._positional[fused] = positional
         if goes:

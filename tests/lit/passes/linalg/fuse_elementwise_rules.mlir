@@ -250,6 +250,52 @@ func.func @two_products(%x: tensor<4x8xf32>, %w: tensor<8x4xf32>, %acc: tensor<4
 
 // -----
 
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#left = affine_map<(d0, d1, d2) -> (d0, d2)>
+#right = affine_map<(d0, d1, d2) -> (d2, d1)>
+#out = affine_map<(d0, d1, d2) -> (d0, d1)>
+
+// Of two products with epilogues of their own, the later takes the sum in: the first hands over its f16.
+// CHECK-LABEL: func.func @later_product
+// CHECK:         %[[FIRST:.*]] = linalg.generic {{.*}} ins(%{{.*}} : tensor<4x4xf32>) outs(%{{.*}} : tensor<4x4xf16>)
+// CHECK:         linalg.generic {{.*}} ins(%[[FIRST]], %{{.*}} : tensor<4x4xf16>, tensor<4x4xf32>)
+// CHECK-NEXT:    ^bb0
+// CHECK-NEXT:      arith.truncf
+// CHECK-NEXT:      arith.addf
+func.func @later_product(%x: tensor<4x8xf32>, %w: tensor<8x4xf32>, %acc: tensor<4x4xf32>) -> tensor<4x4xf16> {
+  %e = tensor.empty() : tensor<4x4xf16>
+  %0 = linalg.generic {indexing_maps = [#left, #right, #out], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<4x8xf32>, tensor<8x4xf32>) outs(%acc : tensor<4x4xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<4x4xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%0 : tensor<4x4xf32>) outs(%e : tensor<4x4xf16>) {
+  ^bb0(%p: f32, %o: f16):
+    %s = arith.truncf %p : f32 to f16
+    linalg.yield %s : f16
+  } -> tensor<4x4xf16>
+  %2 = linalg.generic {indexing_maps = [#left, #right, #out], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<4x8xf32>, tensor<8x4xf32>) outs(%acc : tensor<4x4xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<4x4xf32>
+  %3 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%2 : tensor<4x4xf32>) outs(%e : tensor<4x4xf16>) {
+  ^bb0(%p: f32, %o: f16):
+    %s = arith.truncf %p : f32 to f16
+    linalg.yield %s : f16
+  } -> tensor<4x4xf16>
+  %4 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%1, %3 : tensor<4x4xf16>, tensor<4x4xf16>) outs(%e : tensor<4x4xf16>) {
+  ^bb0(%p: f16, %q: f16, %o: f16):
+    %s = arith.addf %p, %q : f16
+    linalg.yield %s : f16
+  } -> tensor<4x4xf16>
+  func.return %4 : tensor<4x4xf16>
+}
+
+// -----
+
 // Rows of a table are moved, not computed: neither what makes the indices nor what reads the rows goes into them.
 // CHECK-LABEL: func.func @rows
 // CHECK-COUNT-3: linalg.generic

@@ -133,7 +133,8 @@ def reads_of(work: KernelWork, arguments: Sequence[int], count: int, target: Tar
     """What to keep of a kernel with `count` arguments for `l2_bound`; `arguments` are those of the loads, by number."""
     sizes, paths = [0] * count, [""] * count
     for (path, size), number in zip(work.loads, arguments, strict=True):
-        sizes[number], paths[number] = size, path
+        sizes[number] += size
+        paths[number] = max(path, paths[number] or path, key=lambda p: target.rates[p])
     rates = {p: max(r, target.l2["rate"]) if p.startswith("gm_") else r for p, r in target.rates.items()}
     latency = min(target.latencies["gm"], int(target.l2["latency"]))
     near = replace(target, rates=rates, latencies={**target.latencies, "gm": latency})

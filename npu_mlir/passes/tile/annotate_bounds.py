@@ -39,7 +39,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.affine_maps import Linear, linear_map
@@ -105,7 +105,7 @@ def _integers(entries: dict[str, int]) -> DictionaryAttr:
 
 def _reads(op: tile.KernelOp, kernel: Kernel, work: KernelWork, target: Target) -> DictionaryAttr:
     arguments = op.body.block.args
-    numbers = [list(arguments).index(value) for value in _loads(kernel, target)]  # type: ignore[arg-type]
+    numbers = [_argument(value) for value in _loads(kernel, target)]
     reads = reads_of(work, numbers, len(arguments), target)
     entries: dict[str, Attribute] = {
         path: DenseArrayBase.from_list(
@@ -116,6 +116,13 @@ def _reads(op: tile.KernelOp, kernel: Kernel, work: KernelWork, target: Target) 
     return DictionaryAttr(
         {**entries, "around": _integers(reads.around), "fixed": IntegerAttr(reads.fixed, i64)}
     )
+
+
+def _argument(value: SSAValue) -> int:
+    """The number of the argument that a load or gather reads."""
+    while isinstance(value.owner, tile.LoadOp | tile.GatherOp):
+        value = value.owner.source
+    return cast("BlockArgument", value).index
 
 
 def kernel_work(kernel: Kernel, target: Target) -> KernelWork:

@@ -421,3 +421,17 @@ def gather(interp: Interpreter, op: graph.GatherOp, args: Results) -> Results:
     except IndexError as error:
         before = (0,) * axis
         raise index_out_of_range(args[0].shape[: axis + 1], (*before, args[1]), op) from error
+
+
+@impl("graph.scatter")
+def scatter(interp: Interpreter, op: graph.ScatterOp, args: Results) -> Results:
+    data, indices, updates = args
+    axis = op.axis.value.data
+    result, extent = data.copy(), data.shape[axis]
+    rows = np.moveaxis(result, axis, 0)
+    new = np.moveaxis(updates.reshape(*data.shape[:axis], indices.size, *data.shape[axis + 1 :]), axis, 0)
+    for index, row in zip(indices.reshape(-1), new, strict=True):
+        if not -extent <= index < extent:
+            raise index_out_of_range(data.shape[: axis + 1], (*(0,) * axis, index), op)
+        rows[index] = row
+    return (result,)

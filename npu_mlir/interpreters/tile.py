@@ -43,13 +43,18 @@ def launch(interp: Interpreter, op: tile.LaunchOp) -> Step:
 
     def step(args: Results) -> Results:
         if offsets is None:
-            outputs = tuple(poisoned(shape, dtype) for shape, dtype in types)
+            outputs = tuple(np.empty(shape, dtype) for shape, dtype in types)
         else:
             arena = _arena(interp)
             outputs = tuple(
                 _place(arena, offset, shape, dtype)
                 for offset, (shape, dtype) in zip(offsets, types, strict=True)
             )
+        for output, operand in zip(outputs, kernel.reused, strict=True):
+            if operand is None:
+                output[...] = poisoned((), output.dtype)
+            else:
+                output[...] = args[operand]
         interp.state["tile.memory"] = {}
         try:
             interp.run_isolated(kernel.body.block, (*args, *outputs))
@@ -92,9 +97,7 @@ def _arena(interp: Interpreter) -> np.ndarray:
 
 def _place(arena: np.ndarray, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     size = prod(shape) * dtype.itemsize
-    result = arena[offset : offset + size].view(dtype).reshape(shape)
-    result[...] = poisoned((), dtype)
-    return result
+    return arena[offset : offset + size].view(dtype).reshape(shape)
 
 
 class Box:
@@ -226,6 +229,37 @@ def gather(interp: Interpreter, op: tile.GatherOp) -> Step:
         return () if op.dest is not None else (out,)
 
     return step
+
+
+@prepare("tile.scatter")
+def scatter(interp: Interpreter, op: tile.ScatterOp) -> Step:
+    shape = op.value.type.get_shape()  # type: ignore[attr-defined]
+    axis, extent, dim, whole = op.axis.value.data, op.extent, op.row_dim, op.result is not None
+    box = Box(op.map.data, len(op.indices), shape)
+
+    def step(args: Results) -> Results:
+        value, dest, *at, rows = args
+        memory = dest.copy() if whole else dest
+        places = box.coordinates(box.origin(at))
+        among = [index_among(int(row), extent, op) for row in rows]
+        # One after the other, so that the last of equal indices wins.
+        for k in range(shape[dim]):
+            here = [c if c.shape[dim] == 1 else c[_at(dim, k)] for c in places]
+            here[axis] = np.full_like(here[axis], among[int(here[axis].flat[0])])
+            new = value[_at(dim, k)]
+            coordinates = np.broadcast_arrays(*here, np.empty(new.shape, bool))[:-1]
+            inside = np.logical_and.reduce(
+                [(c >= 0) & (c < n) for c, n in zip(coordinates, memory.shape, strict=True)]
+            )
+            memory[tuple(c[inside] for c in coordinates)] = new[inside]
+        return (memory,) if whole else ()
+
+    return step
+
+
+def _at(dim: int, position: int) -> tuple[slice, ...]:
+    """One position along a dim, which stays."""
+    return (*(slice(None),) * dim, slice(position, position + 1))
 
 
 @prepare("tile.store")

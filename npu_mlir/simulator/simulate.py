@@ -320,10 +320,18 @@ class _Host(Interpreter):
             placed = self.placed(op)
             outputs = self._results(op)
             inputs = [np.ascontiguousarray(a) for a in args]
-            if any(np.may_share_memory(a, b) for a in inputs for b in outputs):
-                raise SimulationError("a result lies where an operand of its launch is still needed", loc=op)
-            for output in outputs:
-                output.reshape(-1).view(np.uint8).fill(0xFF)
+            for output, operand in zip(outputs, program.kernel.reused, strict=True):
+                if any(np.may_share_memory(a, output) for i, a in enumerate(inputs) if i != operand):
+                    raise SimulationError(
+                        "a result lies where an operand of its launch is still needed", loc=op
+                    )
+                if operand is None:
+                    output.reshape(-1).view(np.uint8).fill(0xFF)
+                elif op.result_offsets is None:
+                    # Nobody has said where it lies: in a place of its own, so that the operand stays what it is.
+                    output[...] = inputs[operand]
+                elif inputs[operand].ctypes.data != output.ctypes.data:
+                    raise SimulationError("a result has to lie where the operand does that it reuses", loc=op)
             try:
                 program.launch(inputs, outputs, placed)
             except IndexOutOfRange as error:

@@ -38,13 +38,15 @@ ANY_LEVEL = ("graph.weight", "graph.host_call")
 
 
 def _host_level(op: Operation) -> str:
-    """graph or linalg while an op within still belongs there, isa if there is none."""
+    """graph or linalg while an op within still belongs there, isa if there is none.
+
+    Rows that are put into a whole tensor (`tile.scatter`) are no kernel yet."""
     level = "isa"
     for nested in _without_calls(op):
         dialect = nested.name.partition(".")[0]
         if dialect == "graph" and nested.name not in ANY_LEVEL:
             return "graph"
-        if dialect == "linalg" or _computes_tensor(nested, dialect):
+        if dialect == "linalg" or nested.name == "tile.scatter" or _computes_tensor(nested, dialect):
             level = "linalg"
     return level
 

@@ -63,6 +63,7 @@ from npu_mlir.dialects.graph.movement import (
     GatherOp,
     PadOp,
     ReshapeOp,
+    ScatterOp,
     SliceOp,
     TransposeOp,
 )
@@ -152,6 +153,7 @@ OPS: list[type[Operation]] = [
     ReluOp,
     ReshapeOp,
     RoundOp,
+    ScatterOp,
     SigmoidOp,
     SinOp,
     SinhOp,
@@ -244,6 +246,7 @@ __all__ = [
     "ReluOp",
     "ReshapeOp",
     "RoundOp",
+    "ScatterOp",
     "SigmoidOp",
     "SinOp",
     "SinhOp",

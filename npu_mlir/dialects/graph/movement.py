@@ -243,3 +243,47 @@ class GatherOp(GraphOp):
         shape, axis = shape_of(self.input), self.axis.value.data
         shapes.check_axes([axis], len(shape))
         return (*shape[:axis], *shape_of(self.indices), *shape[axis + 1 :])
+
+
+@irdl_op_definition
+class ScatterOp(GraphOp):
+    """
+    `input` with slices of `updates` put along `axis`, where integer indices say (negative ones count from the end).
+    The index shape takes the place of the axis in the shape of the updates. The last of equal indices wins.
+
+    ```mlir
+    %0 = graph.scatter %x, %indices, %updates axis 0
+      : (tensor<100x8xf32>, tensor<5xi64>, tensor<5x8xf32>) -> tensor<100x8xf32>
+    ```
+    """
+
+    name = "graph.scatter"
+
+    input = operand_def(ANY_TENSOR)
+    indices = operand_def(ANY_TENSOR)
+    updates = operand_def(ANY_TENSOR)
+    axis = prop_def(INT)
+
+    assembly_format = (
+        "$input `,` $indices `,` $updates `axis` $axis attr-dict `:` functional-type(operands, results)"
+    )
+
+    def __init__(self, input: Value, indices: Value, updates: Value, axis: int):
+        super().__init__([input, indices, updates], {"axis": int_attr(axis)})
+
+    def infer_element_type(self) -> Attribute:
+        if not isinstance(element_of(self.indices), IntegerType):
+            raise ShapeError(f"indices must be integers, got {element_of(self.indices)}")
+        if element_of(self.updates) != element_of(self.input):
+            raise ShapeError(f"updates are {element_of(self.updates)}, elements are {element_of(self.input)}")
+        return element_of(self.input)
+
+    def infer_shape(self) -> Shape:
+        shape, axis = shape_of(self.input), self.axis.value.data
+        shapes.check_axes([axis], len(shape))
+        wanted = (*shape[:axis], *shape_of(self.indices), *shape[axis + 1 :])
+        if shape_of(self.updates) != wanted:
+            raise ShapeError(
+                f"updates are {shapes.text(shape_of(self.updates))}, expected {shapes.text(wanted)}"
+            )
+        return shape

@@ -35,7 +35,7 @@ from npu_mlir.dialects.npu_isa.cube import MmadOp
 from npu_mlir.dialects.npu_isa.gm import FixpipeGmOp, GmLoad, GmStore, LoadL1Op, LoadUbOp, StoreUbOp
 from npu_mlir.dialects.npu_isa.local import FixpipeUbOp, L0Load, LoadL0AOp, LoadL0BOp
 from npu_mlir.dialects.npu_isa.prefetch import PrefetchOp
-from npu_mlir.dialects.npu_isa.rows import GatherUbOp, ReadIndexOp
+from npu_mlir.dialects.npu_isa.rows import GatherUbOp, ReadIndexOp, ScatterUbOp
 from npu_mlir.dialects.npu_isa.sync import BarrierOp, FlagInstruction, SetFlagOp, WaitFlagOp
 from npu_mlir.dialects.npu_isa.vector import (
     VBinaryOp,
@@ -55,6 +55,7 @@ INSTRUCTIONS: tuple[type[Instruction], ...] = (
     ReadIndexOp,
     GatherUbOp,
     StoreUbOp,
+    ScatterUbOp,
     FixpipeGmOp,
     FixpipeUbOp,
     LoadL0AOp,
@@ -107,6 +108,7 @@ __all__ = [
     "PrefetchOp",
     "ReadIndexOp",
     "ScalarReadWork",
+    "ScatterUbOp",
     "SetFlagOp",
     "SlotOp",
     "StoreUbOp",

@@ -21,7 +21,7 @@ from npu_mlir.dialects.npu_isa.base import (
     check_space,
     integer,
 )
-from npu_mlir.dialects.npu_isa.gm import GmLoad
+from npu_mlir.dialects.npu_isa.gm import GmLoad, GmStore
 from npu_mlir.dialects.npu_isa.syntax import Address, Over, Strides
 from npu_mlir.dialects.syntax import Indices, Map
 from npu_mlir.dialects.tile import Cube, Space, element_bits
@@ -73,7 +73,7 @@ class ReadIndexOp(Instruction):
             raise VerifyException(f"there can't be {self.extent.value.data} positions")
 
 
-def _check_axis(op: GatherUbOp) -> None:
+def _check_axis(op: GatherUbOp | ScatterUbOp) -> None:
     """Raise unless coordinate `axis` of the map is one of the indices, which nothing else depends on."""
     axis, results = op.axis.value.data, op.map.data.results
     if not 0 <= axis < len(results):
@@ -124,6 +124,54 @@ class GatherUbOp(GmLoad):
         pad: Attribute | None = None,
     ):
         super().__init__(source, indices, dest, map_, shape, strides, pad)
+        self.properties["axis"] = integer(axis)
+
+    @property
+    def data_axis(self) -> int | None:
+        return self.axis.value.data
+
+    def verify_(self) -> None:
+        super().verify_()
+        _check_axis(self)
+
+
+@irdl_op_definition
+class ScatterUbOp(GmStore):
+    """UB -> GM, as `npu_isa.store_ub`, of a row: coordinate `axis` is an index that is data.
+
+    What is done about order and races takes all positions along the axis for written; which are not known, so that a
+    result has to be complete before rows of it are replaced.
+
+    Example:
+
+    ```mlir
+    %r = npu_isa.read_index %a of 60 : i32
+    npu_isa.scatter_ub %s<1> -> %y[%r] over [10] map affine_map<(i, a) -> (i, a)> axis 0
+      : memref<60x10xf32, #tile.space<gm>>
+    ```
+    """
+
+    name = "npu_isa.scatter_ub"
+    PIPE: ClassVar[Pipe] = Pipe.MTE3
+    SPACE: ClassVar[Space] = Space.UB
+    axis = prop_def(IntegerAttr.constr(i64))
+    custom_directives = (Address, Indices, Map, Over, Strides)
+    assembly_format = (
+        "custom<Address>($source, type($source)) custom<Strides>($strides) `->` $dest custom<Indices>($indices) "
+        "custom<Over>($shape) custom<Map>($map) `axis` $axis attr-dict `:` type($dest)"
+    )
+
+    def __init__(
+        self,
+        source: SSAValue,
+        dest: SSAValue,
+        indices: Sequence[SSAValue],
+        map_: AffineMapAttr,
+        axis: int,
+        shape: Sequence[int],
+        strides: Sequence[int],
+    ):
+        super().__init__(source, dest, indices, map_, shape, strides)
         self.properties["axis"] = integer(axis)
 
     @property

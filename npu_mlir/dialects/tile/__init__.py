@@ -24,7 +24,7 @@ from npu_mlir.dialects.tile.epilogue import (
 from npu_mlir.dialects.tile.host import HostOp, YieldOp
 from npu_mlir.dialects.tile.kernels import KernelOp, LaunchOp, ReturnOp
 from npu_mlir.dialects.tile.prefetch import PrefetchOp
-from npu_mlir.dialects.tile.rows import GatherOp, row_dim
+from npu_mlir.dialects.tile.rows import GatherOp, ScatterOp, row_dim
 from npu_mlir.dialects.tile.schedule import ScheduleAttr
 from npu_mlir.dialects.tile.schedule_entries import ROLES, SIZE_LEVELS
 from npu_mlir.dialects.tile.spaces import (
@@ -43,7 +43,20 @@ from npu_mlir.dialects.tile.transfers import LOADS, STORES, LoadOp, StoreOp, che
 
 Tile = Dialect(
     "tile",
-    [ReturnOp, KernelOp, LaunchOp, PrefetchOp, HostOp, YieldOp, LoadOp, StoreOp, GatherOp, AllocOp, SlotOp],
+    [
+        ReturnOp,
+        KernelOp,
+        LaunchOp,
+        PrefetchOp,
+        HostOp,
+        YieldOp,
+        LoadOp,
+        StoreOp,
+        GatherOp,
+        ScatterOp,
+        AllocOp,
+        SlotOp,
+    ],
     [SpaceAttr, ScheduleAttr, EpilogueAttr],
 )
 
@@ -66,6 +79,7 @@ __all__ = [
     "Relu",
     "ReturnOp",
     "Scale",
+    "ScatterOp",
     "ScheduleAttr",
     "SlotOp",
     "Space",

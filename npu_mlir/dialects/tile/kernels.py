@@ -69,6 +69,9 @@ class ReturnOp(IRDLOperation):
 class KernelOp(IRDLOperation):
     """A program of the NPU core. Its arguments are the GM buffers of the launch: operands first, then results.
 
+    With `reuses [0]`, the result lies where operand 0 does and holds at first what that holds, which nothing reads
+    afterwards; of several results, -1 stands for those that hold nothing.
+
     Example:
 
     ```mlir
@@ -85,15 +88,24 @@ class KernelOp(IRDLOperation):
     name = "tile.kernel"
     sym_name = prop_def(SymbolNameConstraint())
     num_outputs = prop_def(IntegerAttr[IntegerType])
+    reuses = opt_prop_def(DenseArrayBase)
     schedule = opt_prop_def(ScheduleAttr)
     body = region_def("single_block")
     traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
 
-    def __init__(self, name: str, body: Region, num_outputs: int, schedule: ScheduleAttr | None = None):
+    def __init__(
+        self,
+        name: str,
+        body: Region,
+        num_outputs: int,
+        schedule: ScheduleAttr | None = None,
+        reuses: Sequence[int] | None = None,
+    ):
         super().__init__(
             properties={
                 "sym_name": StringAttr(name),
                 "num_outputs": IntegerAttr(num_outputs, i64),
+                "reuses": DenseArrayBase.from_list(i64, reuses) if reuses is not None else None,
                 "schedule": schedule,
             },
             regions=[body],
@@ -104,6 +116,14 @@ class KernelOp(IRDLOperation):
         """How many of the arguments, counted from the last, are results of the launch."""
         return self.num_outputs.value.data
 
+    @property
+    def reused(self) -> tuple[int | None, ...]:
+        """For each result, the number of the operand that it lies in the place of."""
+        if self.reuses is None:
+            return (None,) * self.outputs
+        numbers = cast("DenseArrayBase[IntegerType]", self.reuses).get_values()
+        return tuple(n if n >= 0 else None for n in numbers)
+
     @classmethod
     def parse(cls, parser: Parser) -> KernelOp:
         name = parser.parse_symbol_name()
@@ -111,6 +131,9 @@ class KernelOp(IRDLOperation):
         outputs = 1
         if parser.parse_optional_keyword("outputs"):
             outputs = parser.parse_integer()
+        reuses = None
+        if parser.parse_optional_keyword("reuses"):
+            reuses = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
         schedule = None
         if parser.parse_optional_keyword("schedule"):
             attr = parser.parse_attribute()
@@ -119,7 +142,7 @@ class KernelOp(IRDLOperation):
             schedule = attr
         attributes = parser.parse_optional_attr_dict_with_keyword()
         body = parser.parse_region(args)
-        op = cls(name.data, body, outputs, schedule)
+        op = cls(name.data, body, outputs, schedule, reuses)
         if attributes is not None:
             op.attributes |= attributes.data
         return op
@@ -132,6 +155,9 @@ class KernelOp(IRDLOperation):
             printer.print_list(block.args, printer.print_block_argument)
         if self.outputs != 1:
             printer.print_string(f" outputs {self.outputs}")
+        if self.reuses is not None:
+            numbers = ", ".join(str(-1 if n is None else n) for n in self.reused)
+            printer.print_string(f" reuses [{numbers}]")
         if self.schedule is not None:
             printer.print_string(" schedule ")
             printer.print_attribute(self.schedule)
@@ -148,10 +174,25 @@ class KernelOp(IRDLOperation):
                 )
         if not 0 < self.outputs <= len(args):
             raise VerifyException(f"{self.outputs} outputs, but the kernel has {len(args)} arguments")
+        self._verify_reuses()
         last = self.body.block.last_op
         if not isinstance(last, ReturnOp):
             raise VerifyException("a kernel must end with tile.return")
         check_computation(self)
+
+    def _verify_reuses(self) -> None:
+        types = [arg.type for arg in self.body.block.args]
+        inputs, results = types[: -self.outputs], types[-self.outputs :]
+        if len(self.reused) != len(results):
+            raise VerifyException(
+                f"{len(self.reused)} results reuse operands, but the kernel has {len(results)}"
+            )
+        for result, operand in zip(results, self.reused, strict=True):
+            if operand is not None and (operand >= len(inputs) or inputs[operand] != result):
+                raise VerifyException(f"a result of type {result} can't reuse operand {operand}")
+        used = [operand for operand in self.reused if operand is not None]
+        if len(set(used)) != len(used):
+            raise VerifyException("two results reuse one operand")
 
 
 @irdl_op_definition

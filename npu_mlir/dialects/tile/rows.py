@@ -172,3 +172,86 @@ class GatherOp(IRDLOperation):
         check_map(self.map.data, indices, len(tile.get_shape()), len(source.get_shape()), self.name)
         rows = cast("TileType", self.rows.type)
         check_rows(rows, self.map.data, indices, self.axis.value.data, tile, self.name)
+
+
+@irdl_op_definition
+class ScatterOp(IRDLOperation):
+    """Write the rows of a tile in UB to GM: `dest[c] = tile[d]`, `c` being `map(indices, d)` but for coordinate `axis`,
+    a position in `rows`, in place of which stands the index that `rows` has there.
+
+    A negative index counts from the end of the axis; one that is out of range is an error of the run. Where indices
+    are equal, the last of the tile wins. What lies outside of `dest` along other coordinates is skipped. In a kernel it
+    writes to an argument; in the host function, on whole tensors, it stands for one: its result is `dest` with these
+    rows.
+
+    Example:
+
+    ```mlir
+    tile.scatter %t, %y[%i] rows %r axis 0 map affine_map<(i0, d0, d1) -> (d0, i0 + d1)>
+      : tensor<16x32xf32, #tile.space<ub>>, memref<1000x64xf32, #tile.space<gm>>, tensor<16xi64, #tile.space<ub>>
+    %z = tile.scatter %u, %x[] rows %n axis 0 map affine_map<(d0, d1) -> (d0, d1)>
+      : tensor<16x64xf32>, tensor<1000x64xf32>, tensor<16xi64> -> tensor<1000x64xf32>
+    ```
+    """
+
+    name = "tile.scatter"
+    value = operand_def(TensorType | MemRefType)
+    dest = operand_def(TensorType | MemRefType)
+    indices = var_operand_def(IndexType)
+    rows = operand_def(TensorType | MemRefType)
+    axis = prop_def(IntegerAttr.constr(i64))
+    map = prop_def(AffineMapAttr)
+    result = opt_result_def(TensorType)
+    traits = traits_def()
+    custom_directives = (Indices, Map)
+    assembly_format = (
+        "$value `,` $dest custom<Indices>($indices) `rows` $rows `axis` $axis custom<Map>($map) attr-dict `:` "
+        "type($value) `,` type($dest) `,` type($rows) (`->` type($result)^)?"
+    )
+
+    def __init__(
+        self,
+        value: SSAValue,
+        dest: SSAValue,
+        indices: Sequence[SSAValue],
+        rows: SSAValue,
+        axis: int,
+        map_: AffineMap | AffineMapAttr,
+        result_type: Attribute | None = None,
+    ):
+        super().__init__(
+            operands=[value, dest, indices, rows],
+            properties={
+                "axis": IntegerAttr(axis, i64),
+                "map": map_ if isinstance(map_, AffineMapAttr) else AffineMapAttr(map_),
+            },
+            result_types=[result_type],
+        )
+
+    @property
+    def row_dim(self) -> int:
+        """The dim of the tile that rows stand behind each other along."""
+        dim = row_dim(self.map.data, len(self.indices), self.axis.value.data)
+        assert dim is not None, "the verifier has seen to it"
+        return dim
+
+    @property
+    def extent(self) -> int:
+        """How many rows the destination has."""
+        return cast("TileType", self.dest.type).get_shape()[self.axis.value.data]
+
+    def verify_(self) -> None:
+        tile, dest = cast("TileType", self.value.type), cast("TileType", self.dest.type)
+        if self.result is None:
+            if space_of(dest) is not Space.GM:
+                raise VerifyException(f"tile.scatter writes to GM, got {dest}")
+        elif self.result.type != dest:
+            raise VerifyException(f"the result is {self.result.type}, but rows of {dest} are replaced")
+        if (space := space_of(tile)) not in (None, Space.UB):
+            raise VerifyException(f"tile.scatter takes rows from ub, not from {space}")
+        if tile.get_element_type() != dest.get_element_type():
+            raise VerifyException(f"tile.scatter keeps the element type, got {tile} and {dest}")
+        indices = len(self.indices)
+        check_map(self.map.data, indices, len(tile.get_shape()), len(dest.get_shape()), self.name)
+        rows = cast("TileType", self.rows.type)
+        check_rows(rows, self.map.data, indices, self.axis.value.data, tile, self.name)

@@ -109,6 +109,7 @@ def gm_load(interp: Interpreter, op: npu_isa.GmLoad, args: Results) -> Results:
 
 
 @impl("npu_isa.store_ub")
+@impl("npu_isa.scatter_ub")
 @impl("npu_isa.fixpipe_gm")
 def gm_store(interp: Interpreter, op: npu_isa.GmStore, args: Results) -> Results:
     source, dest, *indices = args

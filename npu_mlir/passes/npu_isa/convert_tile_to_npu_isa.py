@@ -90,12 +90,14 @@ def _lower_op(ctx: KernelContext, op: Operation, accumulators: cube.Accumulators
             ctx.add_alloc(op)
         case tile.SlotOp():
             ctx.add_slot(op)
-        case tile.LoadOp() | tile.StoreOp() | tile.GatherOp():
+        case tile.LoadOp() | tile.StoreOp() | tile.GatherOp() | tile.ScatterOp():
             _check_on_buffers(op)
             if isinstance(op, tile.LoadOp):
                 movement.lower_load(ctx, op)
             elif isinstance(op, tile.GatherOp):
                 movement.lower_gather(ctx, op)
+            elif isinstance(op, tile.ScatterOp):
+                movement.lower_scatter(ctx, op)
             else:
                 movement.lower_store(ctx, op)
         case FillOp() if cube.in_accumulator(op):
@@ -113,7 +115,7 @@ def _lower_op(ctx: KernelContext, op: Operation, accumulators: cube.Accumulators
     return True
 
 
-def _check_on_buffers(op: tile.LoadOp | tile.StoreOp | tile.GatherOp) -> None:
-    side = op.value if isinstance(op, tile.StoreOp) else op.dest
+def _check_on_buffers(op: tile.LoadOp | tile.StoreOp | tile.GatherOp | tile.ScatterOp) -> None:
+    side = op.value if isinstance(op, tile.StoreOp | tile.ScatterOp) else op.dest
     if side is None or not isinstance(side.type, MemRefType):
         raise UserError(f"'{op.name}' works on tensors here: run tile-bufferize first", loc=op)

@@ -33,6 +33,7 @@ After:
 Tiles keep their size at the border: loads pad, stores clip. A vector reduction is exact instead: it takes its last,
 shorter chunk by itself.
 
+Leaves alone: kernels that are made of tiles already.
 Does not handle: streaming a class that is reduced in one operation and parallel in another (kept whole).
 """
 
@@ -44,7 +45,7 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from npu_mlir.dialects import tile
-from npu_mlir.passes.tile.kernel import read_kernel
+from npu_mlir.passes.tile.kernel import is_tiled, read_kernel
 from npu_mlir.passes.tile.kernel_sizes import kernel_sizes
 from npu_mlir.passes.tile.tiled_bodies import replace_body
 from npu_mlir.passes.tile.tiler.tiler import Tiler
@@ -60,7 +61,7 @@ class ApplySchedule(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(op)
         for kernel in op.ops:
-            if isinstance(kernel, tile.KernelOp) and kernel.schedule is not None:
+            if isinstance(kernel, tile.KernelOp) and kernel.schedule is not None and not is_tiled(kernel):
                 apply_schedule(kernel, target)
 
 

@@ -93,6 +93,9 @@ class _Bufferizer:
                 self.dead.append(op)
             case tile.StoreOp():
                 op.operands[0] = self.buffers.get(op.value, op.value)
+            case tile.ScatterOp():
+                op.operands[0] = self.buffers.get(op.value, op.value)
+                op.operands[len(op.operands) - 1] = self.buffers.get(op.rows, op.rows)
             case linalg.FillOp() | linalg.GenericOp() if op.results:
                 self._structured(op)
                 self.dead.append(op)

@@ -125,6 +125,8 @@ def _pipe(op: Operation, buffer: SSAValue) -> Pipe:
     match op:
         case tile.GatherOp():
             return Pipe.S if buffer is op.rows else Pipe.MTE2
+        case tile.ScatterOp():
+            return Pipe.S if buffer is op.rows else Pipe.MTE3
         case tile.LoadOp():
             spaces = space_of(op.source.type), space_of(op.tile_type)
             return _LOAD_PIPES.get(cast("tuple[Space, Space]", spaces), Pipe.V)

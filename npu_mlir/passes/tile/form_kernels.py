@@ -76,6 +76,7 @@ from npu_mlir.passes.tile.kernel_remarks import explain_groups
 from npu_mlir.passes.tile.kernel_rules import is_legal
 from npu_mlir.passes.tile.load_maps import fold_into_load
 from npu_mlir.passes.tile.outline import Outline, build, outline_key, outline_of
+from npu_mlir.passes.tile.scatter_kernels import scatter_kernel
 from npu_mlir.support.diagnostics import UserError, located_errors
 from npu_mlir.support.locations import hand_down, located, node_of, origin
 from npu_mlir.support.node_names import joined, parts
@@ -103,6 +104,8 @@ def _form(function: FuncOp, target: Target, kernels: _Kernels) -> None:
     # What nothing reads would become a kernel without results.
     erase_dead_ops(function)
     block = function.body.block
+    for scatter in [op for op in block.ops if isinstance(op, tile.ScatterOp)]:
+        _launch_scatter(scatter, kernels, target)
     _hand_on_gathered(block)
     _check_host_ops(block)
     computes = [describe(op) for op in block.ops if isinstance(op, linalg.GenericOp) and not is_indirect(op)]
@@ -220,6 +223,19 @@ def _launch(group: Sequence[LoopNestOp], host: Block, kernels: _Kernels) -> None
         value.replace_uses_with_if(result, lambda use: use.operation not in inside)
 
 
+def _launch_scatter(op: tile.ScatterOp, kernels: _Kernels, target: Target) -> None:
+    """Launch the kernel that puts rows into a tensor."""
+    nodes = _location([op])
+    with located(op):
+        name = kernels.publish(scatter_kernel(op, target), nodes)
+        launch = tile.LaunchOp(name, [op.dest, op.rows, op.value], [op.results[0].type])
+    launch.attributes["npu.node"] = StringAttr(nodes)
+    around = cast("Block", op.parent)
+    around.insert_op_before(launch, op)
+    op.results[0].replace_all_uses_with(launch.results[0])
+    around.erase_op(op)
+
+
 @dataclass
 class _Kernels:
     """The kernels of a module, by what they compute."""
@@ -240,25 +256,28 @@ class _Kernels:
         return self._known[key]
 
     def _publish(self, outline: Outline) -> str:
-        """The name of the kernel that is built from an outline: that of an equal one, or its own.
+        """The name of the kernel that is built from an outline.
 
         A kernel remembers its multiply-adds before any padding, for the utilisation of the cube."""
         block = build(outline)
         with located(outline.root):
             kernel = tile.KernelOp("k", Region(block), len(outline.outputs))
+        macs = sum(math.prod(loop_extents(g)) for g in outline.generics if is_multiply_add(g))
+        if macs:
+            kernel.attributes["npu.macs"] = IntegerAttr(macs, i64)
+        return self.publish(kernel, _location(outline.generics))
+
+    def publish(self, kernel: tile.KernelOp, loc: str) -> str:
+        """The name of a kernel that has been built: that of an equal one, or its own at the end of the module."""
         key = self._keys.key(kernel)
         if key not in self._names:
-            for op in block.ops:
+            for op in kernel.body.block.ops:
                 hand_down(op)
                 op.location = origin(op)
                 op.attributes.pop("npu.node", None)
-            loc = _location(outline.generics)
             name = self._names[key] = f"k{len(self._names)}_{_slug(loc)}".rstrip("_")
             kernel.properties["sym_name"] = StringAttr(name)
-            kernel.attributes["npu.node"] = StringAttr(loc)
-            macs = sum(math.prod(loop_extents(g)) for g in outline.generics if is_multiply_add(g))
-            if macs:
-                kernel.attributes["npu.macs"] = IntegerAttr(macs, i64)
+            kernel.attributes = {"npu.node": StringAttr(loc), **kernel.attributes}
             self.module.body.block.add_op(kernel)
         return self._names[key]
 

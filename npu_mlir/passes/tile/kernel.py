@@ -15,6 +15,7 @@ from npu_mlir.analysis.dims import DimClasses, LoopNestOp, dim_classes
 from npu_mlir.analysis.structured.bodies import is_number
 from npu_mlir.analysis.structured.nest import describe, root_of
 from npu_mlir.dialects import tile
+from npu_mlir.dialects.tile import space_of
 from npu_mlir.support.diagnostics import UserError
 
 
@@ -36,6 +37,14 @@ class Kernel:
     def root(self) -> Operation:
         """The operation that the kernel is about."""
         return root_of(list(self.computes.values()))
+
+
+def is_tiled(op: tile.KernelOp) -> bool:
+    """Whether a kernel consists of tiles: what its transfers bring or take has a place."""
+    for inner in op.walk():
+        if isinstance(inner, tile.LoadOp | tile.GatherOp):
+            return space_of(inner.tile_type) is not None
+    return False
 
 
 def read_kernel(op: tile.KernelOp) -> Kernel:

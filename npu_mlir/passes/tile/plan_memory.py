@@ -21,12 +21,12 @@ Does not handle: buffers inside loops (`tile-double-buffer` moves them out).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import scf
+from xdsl.dialects import scf, tensor
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, TensorType, i64
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -52,11 +52,16 @@ class PlanMemory(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(op)
         _check_calls(op)
+        reused = {
+            kernel.sym_name.data: kernel.reused
+            for kernel in op.ops
+            if isinstance(kernel, tile.KernelOp) and kernel.reuses is not None
+        }
         for kernel in op.ops:
             if isinstance(kernel, tile.KernelOp):
                 plan_kernel(kernel, target)
             elif isinstance(kernel, FuncOp) and not kernel.is_declaration:
-                _plan_results(kernel)
+                _plan_results(kernel, reused)
 
 
 def _check_calls(module: ModuleOp) -> None:
@@ -180,17 +185,48 @@ def _common_block(ops: Sequence[Operation], top: Block) -> Block:
     return block
 
 
-def _plan_results(function: FuncOp) -> None:
-    """Place the results of launches in one arena; a view keeps what it views alive."""
+Reused = Mapping[str, Sequence[int | None]]
+"""Of kernels whose results lie where operands do, the number of the operand for each result."""
+
+
+def _plan_results(function: FuncOp, reused: Reused) -> None:
+    """Place the results of launches in one arena; a view keeps what it views alive, and so does a result that lies
+    where an operand does."""
     ops = list(function.body.block.ops)
     order = {op: i for i, op in enumerate(ops)}
-    results = [r for op in ops if isinstance(op, tile.LaunchOp) for r in op.results]
-    lifetimes = [Lifetime(_gm_bytes(r), order[r.owner], _last_use(r, order)) for r in results]
-    addresses, _ = plan(lifetimes)
-    offsets = dict(zip(results, addresses, strict=True))
+    results: list[SSAValue] = [r for op in ops if isinstance(op, tile.LaunchOp) for r in op.results]
+    places = {result: _place_of(result, reused) for result in results}
+    lifetimes = {
+        r: Lifetime(_gm_bytes(r), order[cast("Operation", r.owner)], _last_use(r, order)) for r in results
+    }
+    for result, place in places.items():
+        if place is not result:
+            first, own = lifetimes[place], lifetimes[result]
+            lifetimes[place] = Lifetime(first.size, first.start, max(first.end, own.end))
+    planned = [result for result in results if places[result] is result]
+    addresses, _ = plan([lifetimes[result] for result in planned])
+    own = dict(zip(planned, addresses, strict=True))
+    offsets = {result: own[place] for result, place in places.items()}
     for op in ops:
         if isinstance(op, tile.LaunchOp):
             op.properties["result_offsets"] = DenseArrayBase.from_list(i64, [offsets[r] for r in op.results])
+
+
+def _place_of(result: SSAValue, reused: Reused) -> SSAValue:
+    """The result of a launch in whose place another one lies: itself, or what it reuses."""
+    while True:
+        launch = result.owner
+        assert isinstance(launch, tile.LaunchOp)
+        operands = reused.get(launch.kernel.string_value())
+        operand = operands[launch.results.index(result)] if operands is not None else None
+        if operand is None:
+            return result
+        value = launch.operands[operand]
+        while isinstance(value.owner, tensor.CollapseShapeOp | tensor.ExpandShapeOp):
+            value = value.owner.operands[0]
+        if not isinstance(value.owner, tile.LaunchOp):
+            raise UserError("only what a launch has made can be overwritten by another one", loc=launch)
+        result = value
 
 
 def _gm_bytes(value: SSAValue) -> int:

@@ -128,6 +128,7 @@ class GmMemory:
                     written.add(op.dest)
         args = list(kernel.body.block.args)
         outputs = set(args[len(args) - kernel.outputs :])
+        reused = {arg for arg, of in zip(args[len(args) - kernel.outputs :], kernel.reused) if of is not None}
         used: dict[SSAValue, _Argument] = {}
         for i, arg in enumerate(args):
             if self.alone and arg not in written | outputs:
@@ -136,7 +137,7 @@ class GmMemory:
             array = self._array(kernel, i, arguments[i] if i < len(arguments) else None)
             if arg in outputs:
                 if not array.writers:
-                    array.written[...] = False
+                    array.written[...] = arg in reused
                 array.writers += 1
             array.result |= arg in written | outputs
             shared = not self.alone or len(pipes.get(arg, ())) > 1
@@ -204,9 +205,9 @@ class KernelGm:
             part = box.part_of(result.written, origin)
             if part is None:
                 return
-            if write:
+            if write and op.data_axis is None:
                 part[...] = True
-            elif checked and not part.all():
+            elif (checked or write) and not part.all():
                 raise hazard_messages.read_too_early(
                     op, result.number, _text(box, origin), self._stores(result)
                 )

@@ -156,7 +156,7 @@ def _read_index(core: Core, l0: L0, op: npu_isa.ReadIndexOp) -> Callable[[int], 
     return run
 
 
-@decoded(npu_isa.StoreUbOp, npu_isa.FixpipeGmOp)
+@decoded(npu_isa.StoreUbOp, npu_isa.ScatterUbOp, npu_isa.FixpipeGmOp)
 def _gm_store(core: Core, l0: L0, op: npu_isa.GmStore) -> Run:
     box = box_of(op)
     strides, space = ints(op.strides), op.SPACE

@@ -18,7 +18,9 @@ from npu_mlir.frontends.onnx.converters.selection import (
     cast,
     check_indices,
     index_of,
+    is_outside,
     linear_index,
+    listed,
     pick,
     place,
     positions,
@@ -53,6 +55,9 @@ def gather_elements(node: Node) -> SSAValue:
     """For each index, the element of the first operand at it along `axis`, elsewhere at the index's own position."""
     value, indices = node.value(0), node.shape(1)
     axis = node.axis(0, len(indices))
+    rows = listed(node, 1, shape_of(value), axis)
+    if rows is not None:
+        return node.add(graph.GatherOp(value, rows, axis))
     index = index_of(node, 1, shape_of(value)[axis], axis)
     value = box(node, value, {d: (0, size, 1) for d, size in enumerate(indices) if d != axis})
     if isinstance(index, np.ndarray):
@@ -69,14 +74,33 @@ def gather_nd(node: Node) -> SSAValue:
     batch = node.integer("batch_dims", 0)
     depth = indices[-1]
     extents, rest = shape[batch : batch + depth], shape[batch + depth :]
+    raw = node.raw(1)
+    if batch == 0 and depth == 1 and not isinstance(raw, np.ndarray):
+        return node.add(graph.GatherOp(value, reshaped(node, raw, indices[:-1]), 0))
     index = linear_index(node, 1, extents)
     index = np.asarray(index) if isinstance(index, np.generic) else index
-    if batch == 0 and isinstance(index, np.ndarray):
+    if batch == 0:
         table = reshaped(node, value, (prod(extents), *rest))
-        return reshaped(node, take(node, table, index.reshape(-1), 0), (*indices[:-1], *rest))
+        if isinstance(index, np.ndarray):
+            return reshaped(node, take(node, table, index.reshape(-1), 0), (*indices[:-1], *rest))
+        return node.add(graph.GatherOp(table, index, 0))
+    if not isinstance(index, np.ndarray):
+        table = reshaped(node, value, (prod(shape[: batch + depth]), *rest))
+        index = reshaped(node, index, (prod(shape[:batch]), prod(indices[batch:-1])))
+        lines = reshaped(node, _of_members(node, index, prod(extents)), indices[:-1])
+        return node.add(graph.GatherOp(table, lines, 0))
     table = reshaped(node, value, (prod(shape[:batch]), prod(extents), prod(rest)))
     lines = reshaped(node, as_value(node, index), (prod(shape[:batch]), prod(indices[batch:-1]), 1))
     return reshaped(node, pick(node, table, lines, 1), (*indices[:-1], *rest))
+
+
+def _of_members(node: Node, index: SSAValue, extent: int) -> SSAValue:
+    """Positions in the parts of so many rows that each member of a batch, the first dim, has of one table; what is none
+    stays none."""
+    members, count = shape_of(index)[0], shape_of(index)[0] * extent
+    first = node.add(graph.MulOp(positions(node, members, 2, 0), node.scalar(extent, index)))
+    own = node.add(graph.AddOp(index, first))
+    return node.add(graph.WhereOp(is_outside(node, index, extent), node.scalar(count, index), own))
 
 
 @converts("ScatterElements", "Scatter")
@@ -84,6 +108,9 @@ def scatter_elements(node: Node) -> SSAValue:
     """The first operand with elements of the third put at indices along `axis`, or combined with what is there."""
     value, updates, indices = node.value(0), node.value(2), node.shape(1)
     axis, reduction = node.axis(0, len(indices)), node.text("reduction", "none")
+    rows = listed(node, 1, shape_of(value), axis) if reduction == "none" else None
+    if rows is not None:
+        return node.add(graph.ScatterOp(value, rows, updates, axis))
     index = index_of(node, 1, shape_of(value)[axis], axis)
     corner = box(node, value, {d: (0, size, 1) for d, size in enumerate(indices) if d != axis})
     return put_back(node, value, place(node, corner, as_value(node, index), updates, axis, reduction))
@@ -96,6 +123,10 @@ def scatter_nd(node: Node) -> SSAValue:
     reduction = node.text("reduction", "none")
     extents, rest = shape[: indices[-1]], shape[indices[-1] :]
     count, size = prod(indices[:-1]), prod(extents)
+    raw = node.raw(1)
+    if len(extents) == 1 and reduction == "none" and not isinstance(raw, np.ndarray):
+        rows = reshaped(node, raw, indices[:-1])
+        return node.add(graph.ScatterOp(value, rows, node.value(2), 0))
     index = linear_index(node, 1, extents)
     table = reshaped(node, value, (size, prod(rest)))
     updates = reshaped(node, node.value(2), (count, prod(rest)))
@@ -105,6 +136,9 @@ def scatter_nd(node: Node) -> SSAValue:
         source[index.reshape(-1)] = size + np.arange(count)
         both = node.add(graph.ConcatOp([table, updates], 0))
         return reshaped(node, take(node, both, source, 0), shape)
+    if reduction == "none":
+        rows = reshaped(node, as_value(node, index), (count,))
+        return reshaped(node, node.add(graph.ScatterOp(table, rows, updates, 0)), shape)
     lines = reshaped(node, as_value(node, index), (count, 1))
     return reshaped(node, place(node, table, lines, updates, 0, reduction), shape)
 
@@ -117,16 +151,24 @@ def tensor_scatter(node: Node) -> SSAValue:
     axis = node.axis(-2, rank)
     mode = node.text("mode", "linear")
     extent, count = shape_of(cache)[axis], shape_of(update)[axis]
-    index = positions(node, count, rank, axis)
+    shape = shape_of(cache)
+    outer, rest = shape[:axis], shape[axis + 1 :]
+    index = positions(node, count, 2, 1)
     if node.has(2):
-        start = cast(node, node.value(2), i32)
-        start = reshaped(node, start, (shape_of(start)[0], *[1] * (rank - 1)))
+        start = reshaped(node, cast(node, node.value(2), i32), (shape[0], 1))
         index = node.add(graph.AddOp(start, index))
     if mode == "circular":
         back = node.add(graph.SubOp(index, node.scalar(extent, index)))
         fits = node.add(graph.LessOp(index, node.scalar(extent, index)))
         index = node.add(graph.WhereOp(fits, index, back))
-    return place(node, cache, index, update, axis, "none")
+    # What lies between the batch and the axis has the same places: a list for each of its members.
+    index = reshaped(node, index, (shape_of(index)[0], 1, count))
+    index = node.add(graph.ExpandOp(index, (shape[0], prod(outer[1:]), count)))
+    rows = _of_members(node, reshaped(node, index, (prod(outer), count)), extent)
+    table = reshaped(node, cache, (prod(outer) * extent, *rest))
+    updates = reshaped(node, update, (prod(outer) * count, *rest))
+    new = node.add(graph.ScatterOp(table, reshaped(node, rows, (prod(outer) * count,)), updates, 0))
+    return reshaped(node, new, shape)
 
 
 @converts("ArgMax", "ArgMin")

@@ -260,8 +260,30 @@ def put_back(node: Node, data: SSAValue, part: SSAValue) -> SSAValue:
     return part
 
 
+def listed(node: Node, at: int, shape: Sequence[int], axis: int) -> SSAValue | None:
+    """The node's input `at` as a list of run-time indices along `axis`, if they are the same all along the other axes
+    of `shape`: those of whole rows."""
+    raw = node.raw(at)
+    if isinstance(raw, np.ndarray):
+        return None
+    others = [n for d, n in enumerate(shape) if d != axis]
+    if [n for d, n in enumerate(shape_of(raw)) if d != axis] != others:
+        return None
+    source = raw
+    while isinstance(source.owner, graph.ExpandOp) and len(shape_of(source.owner.input)) == len(shape):
+        source = source.owner.input
+    if any(n != 1 for d, n in enumerate(shape_of(source)) if d != axis):
+        return None
+    return (
+        reshaped(node, source, (shape_of(source)[axis],))
+        if shape_of(source)[axis] == shape_of(raw)[axis]
+        else None
+    )
+
+
 def linear_index(node: Node, at: int, extents: Sequence[int]) -> SSAValue | Constant:
-    """The node's input `at`, whose last dim has one index for each of the extents, as row-major positions."""
+    """The node's input `at`, whose last dim has one index for each of the extents, as row-major positions; one that is
+    out of range as the position behind the last, which is none."""
     raw = node.raw(at)
     count = node.shape(at)[-1]
     steps = [prod(extents[d + 1 :]) for d in range(count)]
@@ -271,13 +293,25 @@ def linear_index(node: Node, at: int, extents: Sequence[int]) -> SSAValue | Cons
             (c * step for c, step in zip(columns, steps, strict=True)), np.zeros(raw.shape[:-1], np.int64)
         )
     total: SSAValue | None = None
+    outside: SSAValue | None = None
     for d, step in enumerate(steps):
         column = box(node, raw, {len(shape_of(raw)) - 1: (d, 1, 1)})
         column = from_front(node, reshaped(node, column, shape_of(raw)[:-1]), extents[d])
+        outside = _either(node, outside, is_outside(node, column, extents[d]))
         scaled = column if step == 1 else node.add(graph.MulOp(column, node.scalar(step, column)))
         total = scaled if total is None else node.add(graph.AddOp(total, scaled))
-    assert total is not None
-    return total
+    assert total is not None and outside is not None
+    return node.add(graph.WhereOp(outside, node.scalar(prod(extents), total), total))
+
+
+def is_outside(node: Node, index: SSAValue, extent: int) -> SSAValue:
+    """Whether an index, counted from the front, is none of an extent."""
+    below = node.add(graph.LessOp(index, node.scalar(0, index)))
+    return _either(node, below, node.add(graph.GreaterOrEqualOp(index, node.scalar(extent, index))))
+
+
+def _either(node: Node, one: SSAValue | None, other: SSAValue) -> SSAValue:
+    return other if one is None else node.add(graph.LogicalOrOp(one, other))
 
 
 INDEX = i64

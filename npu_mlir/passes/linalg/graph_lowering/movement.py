@@ -7,8 +7,9 @@ from math import prod
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import IndexType, UnrealizedConversionCastOp
 from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineMap
 
-from npu_mlir.dialects import graph
+from npu_mlir.dialects import graph, tile
 from npu_mlir.passes.linalg.body import Body
 from npu_mlir.passes.linalg.generics import Builder, Map
 from npu_mlir.passes.linalg.graph_lowering.registry import lowering, project
@@ -95,6 +96,23 @@ def slice_(b: Builder, op: graph.SliceOp) -> SSAValue:
 @lowering(graph.PadOp)
 def pad(b: Builder, op: graph.PadOp) -> SSAValue:
     return b.pad(op.input, op.low.get_values(), op.high.get_values(), op.value.value.data)
+
+
+@lowering(graph.ScatterOp)
+def scatter(b: Builder, op: graph.ScatterOp) -> SSAValue:
+    """Rows put into a table, by a list of indices: what lies before and behind the axis is one dim each, if any."""
+    axis, whole = op.axis.value.data, shape_of(op.input)
+    size, outer, inner = whole[axis], prod(whole[:axis]), prod(whole[axis + 1 :])
+    count = prod(shape_of(op.indices))
+    if not count:
+        return op.input
+    before, behind = (outer,) * (outer != 1), (inner,) * (inner != 1)
+    table = b.reshape(op.input, (*before, size, *behind))
+    updates = b.reshape(op.updates, (*before, count, *behind))
+    rows = b.reshape(op.indices, (count,))
+    identity = AffineMap.identity(len(before) + 1 + len(behind))
+    new = b.add(tile.ScatterOp(updates, table, [], rows, len(before), identity, table.type))
+    return b.reshape(new, whole)
 
 
 @lowering(graph.GatherOp)

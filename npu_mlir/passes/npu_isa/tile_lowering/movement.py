@@ -17,6 +17,8 @@
       npu_isa.gather_ub %A[%s], %a + %i * 256 {map, axis = 0, shape = [64], strides = [1]}
     }
 
+and `tile.scatter` likewise `npu_isa.scatter_ub`.
+
 Does not handle: a window (two tile dims in one coordinate) over GM, moves from UB to L1, L0 loads of more dims than
 an instruction has (their packing cannot be cut).
 """
@@ -109,28 +111,43 @@ def _lower_gm_load(ctx: KernelContext, op: tile.LoadOp, dest: PlacedBuffer) -> N
 def lower_gather(ctx: KernelContext, op: tile.GatherOp) -> None:
     """Lower a gather: a loop over the indices, each of which the scalar unit reads before a transfer brings the row."""
     assert op.dest is not None
-    dest, rows, dim, axis = ctx.buffer(op.dest), ctx.buffer(op.rows), op.row_dim, op.axis.value.data
-    position = [ctx.loop(dest.shape[dim])] if dest.shape[dim] != 1 else []
+    address, indices, map_, nest = _row(ctx, op, ctx.buffer(op.dest))
+    axis = op.axis.value.data
+    ctx.emit(
+        npu_isa.GatherUbOp(op.source, indices, address, map_, axis, nest.extents, nest.strides[0], op.pad)
+    )
+
+
+def lower_scatter(ctx: KernelContext, op: tile.ScatterOp) -> None:
+    """Lower a scatter: a loop over the indices, each of which the scalar unit reads before a transfer takes the row."""
+    address, indices, map_, nest = _row(ctx, op, ctx.buffer(op.value))
+    axis = op.axis.value.data
+    ctx.emit(npu_isa.ScatterUbOp(address, op.dest, indices, map_, axis, nest.extents, nest.strides[0]))
+
+
+def _row(
+    ctx: KernelContext, op: tile.GatherOp | tile.ScatterOp, tile_: PlacedBuffer
+) -> tuple[SSAValue, list[SSAValue], AffineMapAttr, StridedLoops]:
+    """What `_gm_side` says of the transfer of one row of a tile, in a loop over rows, the index of each being read."""
+    rows, dim, axis = ctx.buffer(op.rows), op.row_dim, op.axis.value.data
+    position = [ctx.loop(tile_.shape[dim])] if tile_.shape[dim] != 1 else []
     step = rows.strides[0] * rows.element_bytes
     offset = Offset()
-    _, start = split_dims(op.map.data.results[axis], len(op.indices), len(dest.shape), op)
+    _, start = split_dims(op.map.data.results[axis], len(op.indices), len(tile_.shape), op)
     ctx.add_expression(offset, start, op.indices, step)
     for iv in position:
         offset.add(iv, step)
     source = ctx.address(rows.address, offset)
     row = ctx.emit(npu_isa.ReadIndexOp(source, op.extent, rows.element)).result
-    to = advance(ctx, dest.address, (dest.strides[dim],) * len(position), position, dest.element_bytes)
+    at = advance(ctx, tile_.address, (tile_.strides[dim],) * len(position), position, tile_.element_bytes)
     map_, used = _map_of_row(op)
-    part = _Part(to, _without(dest.shape, dim), _without(dest.strides, dim), dest.element_bytes)
-    address, indices, short, nest = _gm_side(ctx, map_, [*(op.indices[i] for i in used), row], part)
-    ctx.emit(
-        npu_isa.GatherUbOp(op.source, indices, address, short, axis, nest.extents, nest.strides[0], op.pad)
-    )
+    part = _Part(at, _without(tile_.shape, dim), _without(tile_.strides, dim), tile_.element_bytes)
+    return _gm_side(ctx, map_, [*(op.indices[i] for i in used), row], part)
 
 
-def _map_of_row(op: tile.GatherOp) -> tuple[AffineMap, list[int]]:
-    """The map of one row, from (indices, the index of the row; the other dims of the tile), and which indices of the
-    gather it takes."""
+def _map_of_row(op: tile.GatherOp | tile.ScatterOp) -> tuple[AffineMap, list[int]]:
+    """The map of one row, from (indices, the index of the row; the other dims of the tile), and which indices it
+    takes."""
     count, dim, axis = len(op.indices), op.row_dim, op.axis.value.data
     exprs = op.map.data.results
     dims = {

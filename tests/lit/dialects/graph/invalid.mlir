@@ -362,3 +362,27 @@ func.func @f(%x: tensor<4xf32>) {
   %0 = graph.bitcast %x : (tensor<4xf32>) -> tensor<4xi64>
   func.return
 }
+
+// -----
+
+// CHECK: :{{[0-9]+}}:3: error: 'graph.scatter' op indices must be integers, got f32
+func.func @f(%x: tensor<4x3xf32>, %i: tensor<2xf32>, %u: tensor<2x3xf32>) {
+  %0 = graph.scatter %x, %i, %u axis 0 : (tensor<4x3xf32>, tensor<2xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: :{{[0-9]+}}:3: error: 'graph.scatter' op updates are f16, elements are f32
+func.func @f(%x: tensor<4x3xf32>, %i: tensor<2xi64>, %u: tensor<2x3xf16>) {
+  %0 = graph.scatter %x, %i, %u axis 0 : (tensor<4x3xf32>, tensor<2xi64>, tensor<2x3xf16>) -> tensor<4x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: :{{[0-9]+}}:3: error: 'graph.scatter' op updates are 3x3, expected 2x3
+func.func @f(%x: tensor<4x3xf32>, %i: tensor<2xi64>, %u: tensor<3x3xf32>) {
+  %0 = graph.scatter %x, %i, %u axis 0 : (tensor<4x3xf32>, tensor<2xi64>, tensor<3x3xf32>) -> tensor<4x3xf32>
+  func.return
+}

@@ -51,3 +51,10 @@ func.func @transpose(%x: tensor<1x24x24x3xf32>) {
   %r = graph.transpose %x perm [0, 3, 1, 2] : (tensor<1x24x24x3xf32>) -> tensor<1x3x24x24xf32>
   func.return
 }
+
+// CHECK-LABEL: func.func @scatter
+// CHECK-NEXT: {{.*}} = graph.scatter %x, %i, %u axis 1 : (tensor<2x8xf32>, tensor<3x1xi64>, tensor<2x3x1xf32>) -> tensor<2x8xf32>
+func.func @scatter(%x: tensor<2x8xf32>, %i: tensor<3x1xi64>, %u: tensor<2x3x1xf32>) {
+  %r = graph.scatter %x, %i, %u axis 1 : (tensor<2x8xf32>, tensor<3x1xi64>, tensor<2x3x1xf32>) -> tensor<2x8xf32>
+  func.return
+}

@@ -15,5 +15,8 @@ func.func @f(%x: memref<60x50xf16, #tile.space<gm>>, %i: index) {
   // CHECK-NEXT: npu_isa.gather_ub %x[%i, %q] -> %u<1> over [8] map affine_map<(d0, d1, d2) -> ((d0 + d2), d1)> axis 1 pad 1.000000e+00 : f16 : memref<60x50xf16, #tile.space<gm>>
   npu_isa.gather_ub %x[%i, %q] -> %u<1> over [8] map affine_map<(i, q, a) -> (i + a, q)> axis 1 pad 1.0 : f16
     : memref<60x50xf16, #tile.space<gm>>
+  // CHECK-NEXT: npu_isa.scatter_ub %u<1> -> %x[%r] over [50] map affine_map<(d0, d1) -> (d0, d1)> axis 0 {npu.node = "append"} : memref<60x50xf16, #tile.space<gm>>
+  npu_isa.scatter_ub %u<1> -> %x[%r] over [50] map affine_map<(r, a) -> (r, a)> axis 0 {"npu.node" = "append"}
+    : memref<60x50xf16, #tile.space<gm>>
   func.return
 }

@@ -60,3 +60,12 @@ func.func @space(%x: memref<8xf32>, %r: index) {
   npu_isa.gather_ub %x[%r] -> %u<1> over [1] map affine_map<(r, a) -> (r)> axis 0 : memref<8xf32>
   func.return
 }
+
+// -----
+
+func.func @store(%x: memref<8xf32, #tile.space<gm>>, %r: index) {
+  %u = npu_isa.buffer 1 x 64 at 0 : !npu_isa.addr<ub>
+  // expected-error @below {{coordinate 0 of the map has to be one of the indices, it is d1}}
+  npu_isa.scatter_ub %u<1> -> %x[%r] over [8] map affine_map<(r, a) -> (a)> axis 0 : memref<8xf32, #tile.space<gm>>
+  func.return
+}

@@ -227,3 +227,25 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
   %y = tile.launch @main(%x) : (tensor<8xf32>) -> tensor<8xf32>
   func.return %y : tensor<8xf32>
 }
+
+// -----
+
+// CHECK: error: 'tile.kernel' op 2 results reuse operands, but the kernel has 1
+tile.kernel @k(%x: memref<8xf32, #tile.space<gm>>, %y: memref<8xf32, #tile.space<gm>>) reuses [0, -1] {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.kernel' op a result of type memref<8xf32, #tile.space<gm>> can't reuse operand 0
+tile.kernel @k(%x: memref<4xf32, #tile.space<gm>>, %y: memref<8xf32, #tile.space<gm>>) reuses [0] {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.kernel' op two results reuse one operand
+tile.kernel @k(%x: memref<8xf32, #tile.space<gm>>, %y: memref<8xf32, #tile.space<gm>>, %z: memref<8xf32, #tile.space<gm>>)
+    outputs 2 reuses [0, 0] {
+  tile.return
+}

@@ -29,3 +29,23 @@ tile.kernel @memrefs(%t: memref<3x50xi8, #gm>, %y: memref<3x20xi8, #gm>) {
     : memref<3x50xi8, #gm>, memref<20xi32, #ub>, memref<3x4xi8, #ub>
   tile.return
 }
+
+// In the host function, whole tensors; in a kernel, tiles and an argument.
+// CHECK-LABEL: func.func @host(
+// CHECK-NEXT:    %z = tile.scatter %u, %x[] rows %n axis 0 map affine_map<(d0, d1) -> (d0, d1)> : tensor<16x64xf32>, tensor<100x64xf32>, tensor<16xi64> -> tensor<100x64xf32>
+func.func @host(%x: tensor<100x64xf32>, %n: tensor<16xi64>, %u: tensor<16x64xf32>) -> tensor<100x64xf32> {
+  %z = tile.scatter %u, %x[] rows %n axis 0 map affine_map<(d0, d1) -> (d0, d1)>
+    : tensor<16x64xf32>, tensor<100x64xf32>, tensor<16xi64> -> tensor<100x64xf32>
+  func.return %z : tensor<100x64xf32>
+}
+
+// CHECK-LABEL: tile.kernel @put({{.*}}) reuses [0] {
+// CHECK:         tile.scatter %u, %y[%i] rows %r axis 1 map affine_map<(d0, d1, d2) -> (d1, (d0 + d2))> {npu.node = "append"} : memref<3x4xi8, #tile.space<ub>>, memref<3x50xi8, #tile.space<gm>>, memref<20xi32, #tile.space<ub>>
+tile.kernel @put(%x: memref<3x50xi8, #gm>, %y: memref<3x50xi8, #gm>) reuses [0] {
+  %i = arith.constant 16 : index
+  %r = tile.alloc : memref<20xi32, #ub>
+  %u = tile.alloc : memref<3x4xi8, #ub>
+  tile.scatter %u, %y[%i] rows %r axis 1 map affine_map<(i, d0, d1) -> (d0, i + d1)> {npu.node = "append"}
+    : memref<3x4xi8, #ub>, memref<3x50xi8, #gm>, memref<20xi32, #ub>
+  tile.return
+}

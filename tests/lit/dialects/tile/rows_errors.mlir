@@ -119,3 +119,55 @@ tile.kernel @far(%t: memref<8x4xf32, #tile.space<gm>>, %y: memref<2x4xf32, #tile
     : memref<8x4xf32, #tile.space<gm>>, memref<2xi32, #tile.space<l1>> -> tensor<2x4xf32, #tile.space<ub>>
   tile.return
 }
+
+// -----
+
+tile.kernel @into(%y: memref<8x4xf32, #tile.space<gm>>) {
+  %t = tile.alloc : memref<8x4xf32, #tile.space<l1>>
+  %r = tile.alloc : memref<2xi32, #tile.space<ub>>
+  %u = tile.alloc : memref<2x4xf32, #tile.space<ub>>
+  // expected-error @below {{tile.scatter writes to GM, got memref<8x4xf32, #tile.space<l1>>}}
+  tile.scatter %u, %t[] rows %r axis 0 map affine_map<(a, b) -> (a, b)>
+    : memref<2x4xf32, #tile.space<ub>>, memref<8x4xf32, #tile.space<l1>>, memref<2xi32, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+tile.kernel @out_of(%y: memref<8x4xf32, #tile.space<gm>>) {
+  %r = tile.alloc : memref<2xi32, #tile.space<ub>>
+  %u = tile.alloc : memref<2x4xf32, #tile.space<l1>>
+  // expected-error @below {{tile.scatter takes rows from ub, not from l1}}
+  tile.scatter %u, %y[] rows %r axis 0 map affine_map<(a, b) -> (a, b)>
+    : memref<2x4xf32, #tile.space<l1>>, memref<8x4xf32, #tile.space<gm>>, memref<2xi32, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+tile.kernel @elements(%y: memref<8x4xf32, #tile.space<gm>>) {
+  %r = tile.alloc : memref<2xi32, #tile.space<ub>>
+  %u = tile.alloc : memref<2x4xf16, #tile.space<ub>>
+  // expected-error @below {{tile.scatter keeps the element type}}
+  tile.scatter %u, %y[] rows %r axis 0 map affine_map<(a, b) -> (a, b)>
+    : memref<2x4xf16, #tile.space<ub>>, memref<8x4xf32, #tile.space<gm>>, memref<2xi32, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+func.func @whole(%x: tensor<8x4xf32>, %n: tensor<2xi64>, %u: tensor<2x4xf32>) {
+  // expected-error @below {{the result is tensor<9x4xf32>, but rows of tensor<8x4xf32> are replaced}}
+  %z = tile.scatter %u, %x[] rows %n axis 0 map affine_map<(a, b) -> (a, b)>
+    : tensor<2x4xf32>, tensor<8x4xf32>, tensor<2xi64> -> tensor<9x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @few(%x: tensor<8x4xf32>, %n: tensor<1xi64>, %u: tensor<2x4xf32>) {
+  // expected-error @below {{tile.scatter: dim 0 of the tile has 2 positions, the indices are tensor<1xi64>}}
+  %z = tile.scatter %u, %x[] rows %n axis 0 map affine_map<(a, b) -> (a, b)>
+    : tensor<2x4xf32>, tensor<8x4xf32>, tensor<1xi64> -> tensor<8x4xf32>
+  func.return
+}

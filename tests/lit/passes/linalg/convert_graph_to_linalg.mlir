@@ -87,3 +87,15 @@ func.func @other(%x: tensor<4xf32>) -> tensor<4xf32> {
   } -> tensor<4xf32>
   func.return %r : tensor<4xf32>
 }
+
+// Rows of a table: what lies before and behind the axis is one dim each.
+// CHECK-LABEL: func.func @scatter
+// CHECK-NEXT:    %[[X:.*]] = tensor.collapse_shape %x {{.*}} : tensor<2x3x8x5xf32> into tensor<6x8x5xf32>
+// CHECK-NEXT:    %[[U:.*]] = tensor.collapse_shape %u {{.*}} : tensor<2x3x2x2x5xf32> into tensor<6x4x5xf32>
+// CHECK-NEXT:    %[[I:.*]] = tensor.collapse_shape %i {{.*}} : tensor<2x2xi64> into tensor<4xi64>
+// CHECK-NEXT:    %[[Y:.*]] = tile.scatter %[[U]], %[[X]][] rows %[[I]] axis 1 map affine_map<(d0, d1, d2) -> (d0, d1, d2)> {npu.node = "append"} : tensor<6x4x5xf32>, tensor<6x8x5xf32>, tensor<4xi64> -> tensor<6x8x5xf32>
+// CHECK-NEXT:    tensor.expand_shape %[[Y]]
+func.func @scatter(%x: tensor<2x3x8x5xf32>, %i: tensor<2x2xi64>, %u: tensor<2x3x2x2x5xf32>) -> tensor<2x3x8x5xf32> {
+  %0 = graph.scatter %x, %i, %u axis 2 {npu.node = "append"} : (tensor<2x3x8x5xf32>, tensor<2x2xi64>, tensor<2x3x2x2x5xf32>) -> tensor<2x3x8x5xf32>
+  func.return %0 : tensor<2x3x8x5xf32>
+}

@@ -194,3 +194,16 @@ tile.kernel @rows(%T: memref<3x50x5xf32, #gm>, %Y: memref<3x20x5xf32, #gm>) {
   }
   tile.return
 }
+
+// CHECK-LABEL: tile.kernel @put(
+// CHECK:         scf.for %[[K:.*]] = %c0 to %{{.*}} step
+// CHECK:           %[[R:.*]] = npu_isa.read_index %{{.*}} of 50 : i32
+// CHECK:           npu_isa.scatter_ub %{{.*}}<1> -> %Y[%[[R]]] over [8] map affine_map<(d0, d1) -> (d0, d1)> axis 0 : memref<50x8xf16, #tile.space<gm>>
+tile.kernel @put(%X: memref<50x8xf16, #gm>, %Y: memref<50x8xf16, #gm>) reuses [0] {
+  %c0 = arith.constant 0 : index
+  %r = tile.alloc {address = 0} : memref<4xi32, #ub>
+  %u = tile.alloc {address = 64} : memref<4x8xf16, #ub>
+  tile.scatter %u, %Y[] rows %r axis 0 map affine_map<(m, n) -> (m, n)>
+    : memref<4x8xf16, #ub>, memref<50x8xf16, #gm>, memref<4xi32, #ub>
+  tile.return
+}

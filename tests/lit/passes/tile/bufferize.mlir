@@ -137,3 +137,19 @@ tile.kernel @rows(%T: memref<50x8xf16, #gm>, %I: memref<4xi32, #gm>, %Y: memref<
   tile.store %g, %Y[] map #id : tensor<4x8xf16, #ub>, memref<4x8xf16, #gm>
   tile.return
 }
+
+// -----
+
+#gm = #tile.space<gm>
+#ub = #tile.space<ub>
+
+// What is put into GM, and where, are buffers.
+// CHECK-LABEL: tile.kernel @put(
+// CHECK:         tile.scatter %u, %Y[] rows %r axis 0 map affine_map<(d0, d1) -> (d0, d1)> : memref<4x8xf16, #tile.space<ub>>, memref<50x8xf16, #tile.space<gm>>, memref<4xi32, #tile.space<ub>>
+tile.kernel @put(%X: memref<50x8xf16, #gm>, %I: memref<4xi32, #gm>, %U: memref<4x8xf16, #gm>, %Y: memref<50x8xf16, #gm>) reuses [0] {
+  %r = tile.load %I[] map affine_map<(m) -> (m)> : memref<4xi32, #gm> -> tensor<4xi32, #ub>
+  %u = tile.load %U[] map affine_map<(m, n) -> (m, n)> : memref<4x8xf16, #gm> -> tensor<4x8xf16, #ub>
+  tile.scatter %u, %Y[] rows %r axis 0 map affine_map<(m, n) -> (m, n)>
+    : tensor<4x8xf16, #ub>, memref<50x8xf16, #gm>, tensor<4xi32, #ub>
+  tile.return
+}

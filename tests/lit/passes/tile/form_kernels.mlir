@@ -383,3 +383,47 @@ func.func @part(%t: tensor<8xf32>, %i: tensor<20xi32>) -> tensor<5xf32> {
   } -> tensor<5xf32>
   func.return %g : tensor<5xf32>
 }
+
+// -----
+
+// Rows put into an argument: a copy of it, then the rows. The kernel is tiled already, and has its schedule and its bound.
+// CHECK-LABEL: func.func @append(
+// CHECK-NEXT:    %[[Y:.*]] = tile.launch @k0_append(%x, %n, %u) {npu.node = "append"} : (tensor<100x64xf32>, tensor<2xi64>, tensor<2x64xf32>) -> tensor<100x64xf32>
+// CHECK-NEXT:    func.return %[[Y]]
+// CHECK:       tile.kernel @k0_append(%[[X:.*]]: memref<100x64xf32, #tile.space<gm>>, %[[N:.*]]: memref<2xi64, #tile.space<gm>>, %[[U:.*]]: memref<2x64xf32, #tile.space<gm>>, %[[O:.*]]: memref<100x64xf32, #tile.space<gm>>) schedule #tile.schedule<slots = {ub = 2}> attributes {npu.node = "append", npu.bound = {
+// CHECK:         scf.for %[[I:.*]] = %{{.*}} to %{{.*}} step
+// CHECK-NEXT:      %[[T:.*]] = tile.load %[[X]][%[[I]]] map affine_map<(d0, d1, d2) -> ((d0 + d1), d2)> : memref<100x64xf32, #tile.space<gm>> -> tensor<25x64xf32, #tile.space<ub>>
+// CHECK-NEXT:      tile.store %[[T]], %[[O]][%[[I]]] map affine_map<(d0, d1, d2) -> ((d0 + d1), d2)>
+// CHECK-NEXT:    }
+// CHECK-NEXT:    %[[R:.*]] = tile.load %[[N]][] map affine_map<(d0) -> (d0)> : memref<2xi64, #tile.space<gm>> -> tensor<2xi64, #tile.space<ub>>
+// CHECK-NEXT:    %[[V:.*]] = tile.load %[[U]][] map affine_map<(d0, d1) -> (d0, d1)> : memref<2x64xf32, #tile.space<gm>> -> tensor<2x64xf32, #tile.space<ub>>
+// CHECK-NEXT:    tile.scatter %[[V]], %[[O]][] rows %[[R]] axis 0 map affine_map<(d0, d1) -> (d0, d1)>
+// CHECK-NEXT:    tile.return
+func.func @append(%x: tensor<100x64xf32>, %n: tensor<2xi64>, %u: tensor<2x64xf32>) -> tensor<100x64xf32> {
+  %y = tile.scatter %u, %x[] rows %n axis 0 map affine_map<(a, b) -> (a, b)> {npu.node = "append"}
+    : tensor<2x64xf32>, tensor<100x64xf32>, tensor<2xi64> -> tensor<100x64xf32>
+  func.return %y : tensor<100x64xf32>
+}
+
+// -----
+
+// What a kernel has made and nothing else reads is not copied: the rows go to where it lies.
+// CHECK-LABEL: func.func @in_place(
+// CHECK-NEXT:    %[[E:.*]] = tile.launch @k1(%x)
+// CHECK-NEXT:    %[[Y:.*]] = tile.launch @k0(%[[E]], %n, %u)
+// CHECK:       tile.kernel @k0({{.*}}) reuses [0] schedule
+// CHECK-NOT:     tile.store
+// CHECK:         tile.scatter
+// CHECK-NEXT:    tile.return
+func.func @in_place(%x: tensor<100x64xf32>, %n: tensor<2xi64>, %u: tensor<2x64xf32>) -> tensor<100x64xf32> {
+  %e = tensor.empty() : tensor<100x64xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a, b)>], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<100x64xf32>) outs(%e : tensor<100x64xf32>) {
+  ^bb0(%p: f32, %q: f32):
+    %0 = math.exp %p : f32
+    linalg.yield %0 : f32
+  } -> tensor<100x64xf32>
+  %y = tile.scatter %u, %o[] rows %n axis 0 map affine_map<(a, b) -> (a, b)>
+    : tensor<2x64xf32>, tensor<100x64xf32>, tensor<2xi64> -> tensor<100x64xf32>
+  func.return %y : tensor<100x64xf32>
+}

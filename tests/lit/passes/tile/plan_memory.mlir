@@ -57,3 +57,29 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 tile.kernel @k(%X: memref<8xf32, #tile.space<gm>>, %Y: memref<8xf32, #tile.space<gm>>) {
   tile.return
 }
+
+// -----
+
+// A result that lies where an operand does, through a view, keeps its place until it is read for the last time.
+// CHECK:         %[[A:.*]] = tile.launch @k(%x) {result_offsets = array<i64: 0>}
+// CHECK:         %[[B:.*]] = tile.launch @put(%{{.*}}) {result_offsets = array<i64: 0>}
+// CHECK:         %[[C:.*]] = tile.launch @k(%x) {result_offsets = array<i64: 512>}
+// CHECK:         %[[D:.*]] = tile.launch @sum(%{{.*}}, %{{.*}}) {result_offsets = array<i64: 1024>}
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %a = tile.launch @k(%x) : (tensor<8xf32>) -> tensor<8xf32>
+  %v = tensor.expand_shape %a [[0, 1]] output_shape [2, 4] : tensor<8xf32> into tensor<2x4xf32>
+  %b = tile.launch @put(%v) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %c = tile.launch @k(%x) : (tensor<8xf32>) -> tensor<8xf32>
+  %w = tensor.collapse_shape %b [[0, 1]] : tensor<2x4xf32> into tensor<8xf32>
+  %d = tile.launch @sum(%c, %w) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  func.return %d : tensor<8xf32>
+}
+tile.kernel @k(%X: memref<8xf32, #tile.space<gm>>, %Y: memref<8xf32, #tile.space<gm>>) {
+  tile.return
+}
+tile.kernel @put(%X: memref<2x4xf32, #tile.space<gm>>, %Y: memref<2x4xf32, #tile.space<gm>>) reuses [0] {
+  tile.return
+}
+tile.kernel @sum(%X: memref<8xf32, #tile.space<gm>>, %Z: memref<8xf32, #tile.space<gm>>, %Y: memref<8xf32, #tile.space<gm>>) {
+  tile.return
+}

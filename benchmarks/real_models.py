@@ -255,7 +255,8 @@ def own_spread(model: RealModel, precision: str) -> float:
 
     f32: float weights move by one unit in their last place, three times. Dynamic quantization rounds: a value close
     to a tie goes one way or the other, and a recurrence, or the next quantization, takes it on.
-    f16: the weights are rounded to f16, and so is the result of every node. What is beyond 65,504 is infinite.
+    f16: the weights are rounded to f16, once to the nearest and twice to one of the two neighbours, and the result of
+    every node is rounded too. What is beyond 65,504 is infinite.
     """
     shapes = {name: tuple(map(int, shape.split("x"))) for name, shape in model.shapes.items()}
     program = api.compile(model.path(), emit="graph", dims=model.dims, shapes=shapes, bake=model.baked)
@@ -267,10 +268,9 @@ def own_spread(model: RealModel, precision: str) -> float:
     expected = _outputs(proto, inputs, outputs)
     rtol, atol = TOLERANCES[precision]
     worst = 0.0
-    for seed in range(3) if precision == "f32" else (None,):
-        other = _outputs(
-            _moved(proto, seed) if seed is not None else _rounded(proto, inputs), inputs, outputs
-        )
+    change = _moved if precision == "f32" else _rounded
+    for seed in range(3):
+        other = _outputs(change(proto, seed), inputs, outputs)
         for value, moved in zip(expected, other, strict=True):
             with np.errstate(invalid="ignore"):
                 ratios = np.abs(value - moved) / (atol + rtol * np.abs(value))
@@ -293,19 +293,24 @@ def _weights(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
 
 
 def _moved(model: onnx.ModelProto, seed: int) -> onnx.ModelProto:
-    """The model with float weights a unit in the last place away."""
+    """The model with float weights a unit in the last place away; a scalar may be an exponent, and stays."""
     generator = np.random.default_rng(seed)
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     for tensor in _weights(copy):
         weights = numpy_helper.to_array(tensor)
+        if weights.size < 2:
+            continue
         ends = np.where(generator.random(weights.shape) < 0.5, np.float32(-np.inf), np.float32(np.inf))
-        moved = np.where(weights == 0, weights, np.nextafter(weights, ends)).astype(np.float32)
+        with np.errstate(over="ignore"):
+            moved = np.nextafter(weights, ends)
+        # Zeros are often structure, and the largest number a limit.
+        moved = np.where((weights == 0) | ~np.isfinite(moved), weights, moved).astype(np.float32)
         tensor.CopyFrom(numpy_helper.from_array(moved, tensor.name))
     return copy
 
 
-def _rounded(model: onnx.ModelProto, inputs: Mapping[str, np.ndarray]) -> onnx.ModelProto:
+def _rounded(model: onnx.ModelProto, seed: int) -> onnx.ModelProto:
     """The model with float weights, and float results of the nodes of the main graph, rounded to f16."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
@@ -314,10 +319,17 @@ def _rounded(model: onnx.ModelProto, inputs: Mapping[str, np.ndarray]) -> onnx.M
     copy.graph.output.extend(onnx.ValueInfoProto(name=name) for name in produced if name not in known)
     types = {entry.name: entry.type for entry in session(copy.SerializeToString()).get_outputs()}
     copy.CopyFrom(model)
+    generator = np.random.default_rng(seed)
     for tensor in _weights(copy):
+        weights = numpy_helper.to_array(tensor)
         with np.errstate(over="ignore"):
-            rounded = numpy_helper.to_array(tensor).astype(np.float16).astype(np.float32)
-        tensor.CopyFrom(numpy_helper.from_array(rounded, tensor.name))
+            rounded = weights.astype(np.float16)
+        if seed:
+            # The other neighbour is beyond the weight, as seen from the nearest one.
+            ends = np.where(weights > rounded, np.float16(np.inf), np.float16(-np.inf))
+            other = (weights != rounded) & np.isfinite(rounded) & (generator.random(weights.shape) < 0.5)
+            rounded = np.where(other, np.nextafter(rounded, ends), rounded)
+        tensor.CopyFrom(numpy_helper.from_array(rounded.astype(np.float32), tensor.name))
     nodes: list[onnx.NodeProto] = []
     for node in copy.graph.node:
         floats = {name for name in node.output if name and types[name] == "tensor(float)"}

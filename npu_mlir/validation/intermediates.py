@@ -29,7 +29,7 @@ from npu_mlir.validation.comparison import Comparison, compare
 
 @dataclass(frozen=True)
 class Result:
-    """A result of a launch, and the nodes that the launch computes."""
+    """A result of a launch, and the nodes that the launch computes: one without a name if nothing says."""
 
     kernel: str
     nodes: tuple[str, ...]
@@ -44,7 +44,7 @@ class Intermediates:
 
     def collect(self, launch: LaunchOp, outputs: Sequence[np.ndarray]) -> None:
         """Keep the results of a launch."""
-        nodes = tuple(parts(loc_of(launch)))
+        nodes = tuple(parts(loc_of(launch))) or ("",)
         for value in outputs:
             self.results.append(Result(launch.kernel.string_value(), nodes, np.array(value)))
 
@@ -71,6 +71,14 @@ class IntermediateCheck:
     result: Result
     node: str
     comparison: Comparison
+    is_part: bool = False
+    """It is none of the model's values, but later launches compute all its nodes too: a part of one, with nothing to
+    compare it with. If it is wrong, so is what is made of it."""
+
+    @property
+    def deviates(self) -> bool:
+        """Whether it is a value of the model, and another one."""
+        return not (self.comparison.agrees or self.is_part)
 
 
 def compare_all(
@@ -84,7 +92,14 @@ def compare_all(
     values = {
         f"input {name}": [np.asarray(array)] for name, array in inputs.items()
     } | reference.intermediates(inputs)
-    return [_check(result, values, tolerance) for result in results]
+    checks = [_check(result, values, tolerance) for result in results]
+    later: set[str] = set()
+    for i in reversed(range(len(checks))):
+        nodes = set(results[i].nodes)
+        if not checks[i].comparison.agrees and any(nodes) and nodes <= later:
+            checks[i] = replace(checks[i], is_part=True)
+        later |= nodes
+    return checks
 
 
 def _check(result: Result, values: Mapping[str, list[np.ndarray]], tolerance: Tolerance) -> IntermediateCheck:

@@ -241,6 +241,7 @@ def compile(
     shapes: Mapping[str, Sequence[int]] | None = None,
     bake: Mapping[str, np.ndarray | float] | None = None,
     fallback: str | None = None,
+    unroll: int | None = None,
     instruments: Sequence[PassInstrument] = (),
 ) -> Program:
     """Compile a model: an `.onnx` file or its `ModelProto`, what else a frontend reads, or a `.mlir` file of any level.
@@ -248,10 +249,18 @@ def compile(
     `dims` gives sizes to named dynamic dimensions, `shapes` whole shapes to inputs. `target` is a
     machine, its name or its TOML file; a `.mlir` file that names its target keeps it. `bake` has inputs that become
     constants. With `fallback="host"` the host runs the nodes that cannot be compiled; its time is not counted.
+    Recurrences and loops of up to `unroll` steps are written out; without it, as few as that pays for.
     """
     _check_choice("level", emit, LEVELS)
     source = read(
-        model, target=target, precision=precision, dims=dims, shapes=shapes, bake=bake, fallback=fallback
+        model,
+        target=target,
+        precision=precision,
+        dims=dims,
+        shapes=shapes,
+        bake=bake,
+        fallback=fallback,
+        unroll=unroll,
     )
     return source.lower(emit, instruments)
 
@@ -265,6 +274,7 @@ def read(
     shapes: Mapping[str, Sequence[int]] | None = None,
     bake: Mapping[str, np.ndarray | float] | None = None,
     fallback: str | None = None,
+    unroll: int | None = None,
 ) -> ModelSource:
     """The program of a model, before any pass; see `compile`."""
     _check_choice("precision", precision, PRECISIONS)
@@ -276,8 +286,8 @@ def read(
 
     machine = as_target(target or DEFAULT_TARGET)
     frontend = frontend_of(model)
-    options: dict[str, Any] = {"bake": bake, "fallback": fallback}
-    options = {name: value for name, value in options.items() if value}
+    options: dict[str, Any] = {"bake": bake or None, "fallback": fallback, "unroll": unroll}
+    options = {name: value for name, value in options.items() if value is not None}
     for name in options:
         if name not in frontend.options:
             raise UserError(f"--{name} is not for {frontend.name} models")

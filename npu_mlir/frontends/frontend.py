@@ -37,7 +37,8 @@ class Frontend:
     """The name of the reference that `--compare-all` takes when none is named."""
     options: tuple[str, ...] = ()
     """Keyword arguments that `load` takes besides: `bake` (values of inputs by name, now constants), `fallback`
-    ("host": what has no translation is left to the host), with it `left` (names of nodes that are in any case)."""
+    ("host": what has no translation is left to the host), with it `left` (names of nodes that are in any case),
+    `unroll` (up to how many steps of recurrences and loops are written out)."""
 
 
 class Reference(Protocol):

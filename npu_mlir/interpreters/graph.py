@@ -12,6 +12,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from xdsl.dialects.func import FuncOp
 
 from npu_mlir.dialects import graph
 from npu_mlir.dialects.graph import Layout, ReduceKind
@@ -21,7 +22,7 @@ from npu_mlir.interpreters.host_call import runner
 from npu_mlir.interpreters.math import erf
 from npu_mlir.interpreters.registry import Results, Step, impl, prepare
 from npu_mlir.ir.weights import check_weight, weights_of
-from npu_mlir.support.dtypes import numpy_dtype
+from npu_mlir.support.dtypes import numpy_dtype, static_shape
 
 Array = np.ndarray[Any, Any]
 
@@ -159,6 +160,35 @@ def weight(interp: Interpreter, op: graph.WeightOp, args: Results) -> Results:
     array = store.get(op.entry_name)
     check_weight(op, array)
     return (array,)
+
+
+@prepare("graph.repeat")
+def repeat(interp: Interpreter, op: graph.RepeatOp) -> Step:
+    name, carried, sequences = op.callee.string_value(), len(op.carried), len(op.sequences)
+    number = _argument_dtype(interp, op) if op.numbered is not None else None
+    reads, stacks = op.reads_backwards(), op.stacks_backwards()
+
+    def step(args: Results) -> Results:
+        states, each, kept = args[:carried], args[carried : carried + sequences], args[carried + sequences :]
+        made = [np.empty(static_shape(v.type), numpy_dtype(v.type)) for v in op.results[carried:]]
+        for i in range(op.times):
+            places = (i, op.times - 1 - i)
+            first = () if number is None else (np.array(i, number),)
+            parts = (value[places[b], ...] for value, b in zip(each, reads, strict=True))
+            results = interp.call(name, (*first, *states, *parts, *kept))
+            states = results[:carried]
+            for stack, b, value in zip(made, stacks, results[carried:], strict=True):
+                stack[places[b], ...] = value
+        return (*states, *made)
+
+    return step
+
+
+def _argument_dtype(interp: Interpreter, op: graph.RepeatOp) -> np.dtype[Any]:
+    """The type of the first argument of the function that is run."""
+    function = interp.symbol(op.callee)
+    assert isinstance(function, FuncOp)
+    return numpy_dtype(function.function_type.inputs.data[0])
 
 
 @prepare("graph.host_call")

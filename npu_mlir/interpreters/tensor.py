@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import tensor
+from xdsl.dialects import scf, tensor
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase
+from xdsl.ir import BlockArgument
 
 from npu_mlir.interpreters.errors import index_out_of_range
 from npu_mlir.interpreters.framework import Interpreter
@@ -123,16 +124,47 @@ def extract_slice(interp: Interpreter, op: tensor.ExtractSliceOp) -> Step:
 
 @prepare("tensor.insert_slice")
 def insert_slice(interp: Interpreter, op: tensor.InsertSliceOp) -> Step:
+    """A copy with a part replaced; the operand itself where the part lies there already, and in a loop that carries on
+    nothing but what this operation made."""
     window = slices(op)
+    in_loop = _is_alone_in_loop(op)
+    mine: list[np.ndarray] = []
 
     def step(args: Results) -> Results:
         source, dest, *dynamic = args
-        result = dest.copy()
-        part = result[window(dynamic)]
+        place = window(dynamic)
+        if _is_same_memory(dest[place], source):
+            return (dest,)
+        result = dest if in_loop and mine and mine[0] is dest else dest.copy()
+        mine[:] = [result]
+        part = result[place]
         part[...] = source.reshape(part.shape)
         return (result,)
 
     return step
+
+
+def _is_same_memory(part: np.ndarray, source: np.ndarray) -> bool:
+    """Whether two arrays of the same number of elements are the same bytes in the same order."""
+    start = part.__array_interface__["data"][0]
+    return (
+        start == source.__array_interface__["data"][0]
+        and part.flags.c_contiguous
+        and source.flags.c_contiguous
+        and part.size > 0
+    )
+
+
+def _is_alone_in_loop(op: tensor.InsertSliceOp) -> bool:
+    """Whether a loop carries a tensor on through this operation alone, from one without contents."""
+    loop, arg = op.parent_op(), op.dest
+    if not isinstance(loop, scf.ForOp) or not isinstance(arg, BlockArgument) or arg.block is not op.parent:
+        return False
+    uses = list(op.result.uses)
+    alone = arg.has_one_use() and len(uses) == 1
+    if not alone or not isinstance(loop.iter_args[arg.index - 1].owner, tensor.EmptyOp):
+        return False
+    return isinstance(uses[0].operation, scf.YieldOp) and uses[0].index == arg.index - 1
 
 
 @prepare("tensor.expand_shape")

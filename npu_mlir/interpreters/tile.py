@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType
+from xdsl.ir import Attribute, Operation
 from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, linear_map
@@ -39,17 +39,15 @@ def launch(interp: Interpreter, op: tile.LaunchOp) -> Step:
     if not isinstance(kernel, tile.KernelOp):
         raise UserError(f"'@{op.kernel.string_value()}' is not a kernel", loc=op)
     types = [(static_shape(t), numpy_dtype(t)) for t in op.result_types]
-    offsets = _offsets(op)
+    places, count = op.places(), len(op.inputs)
 
     def step(args: Results) -> Results:
-        if offsets is None:
+        if places is None:
             outputs = tuple(np.empty(shape, dtype) for shape, dtype in types)
         else:
-            arena = _arena(interp)
-            outputs = tuple(
-                _place(arena, offset, shape, dtype)
-                for offset, (shape, dtype) in zip(offsets, types, strict=True)
-            )
+            arena = arena_of(interp)
+            slots = args[count:] or (0,) * len(places)
+            outputs = tuple(map(arena.place, places, slots, op.result_types))
         for output, operand in zip(outputs, kernel.reused, strict=True):
             if operand is None:
                 output[...] = poisoned((), output.dtype)
@@ -57,7 +55,7 @@ def launch(interp: Interpreter, op: tile.LaunchOp) -> Step:
                 output[...] = args[operand]
         interp.state["tile.memory"] = {}
         try:
-            interp.run_isolated(kernel.body.block, (*args, *outputs))
+            interp.run_isolated(kernel.body.block, (*args[:count], *outputs))
         except IndexOutOfRange as error:
             raise error.launched_by(op) from None
         return outputs
@@ -65,9 +63,20 @@ def launch(interp: Interpreter, op: tile.LaunchOp) -> Step:
     return step
 
 
+@prepare("tile.reserve")
+def reserve(interp: Interpreter, op: tile.ReserveOp) -> Step:
+    def step(args: Results) -> Results:
+        result = arena_of(interp).place(op.place(), args[0] if args else 0, op.result.type)
+        result[...] = poisoned((), result.dtype)
+        return (result,)
+
+    return step
+
+
 @impl("tile.host")
 def host(interp: Interpreter, op: tile.HostOp, args: Results) -> Results:
-    return interp.run_block(op.body.block)
+    # Results are tensors of their own, also those that are parts of an operand.
+    return tuple(np.array(v) if isinstance(v, np.ndarray) else v for v in interp.run_block(op.body.block))
 
 
 @impl("tile.prefetch")
@@ -75,29 +84,39 @@ def prefetch(interp: Interpreter, op: tile.PrefetchOp, args: Results) -> Results
     return ()
 
 
-def _offsets(op: tile.LaunchOp) -> Sequence[int] | None:
-    """Where the results of a launch lie in the GM arena, if that is planned."""
-    if op.result_offsets is None:
-        return None
-    return cast("DenseArrayBase[IntegerType]", op.result_offsets).get_values()
+class Arena:
+    """The bytes of GM that results with places lie in."""
+
+    def __init__(self, module: Operation):
+        size = 0
+        for op in module.walk():
+            placed: Sequence[tuple[tuple[int, int], Attribute]] = ()
+            if isinstance(op, tile.LaunchOp):
+                placed = list(zip(op.places() or (), op.result_types))
+            elif isinstance(op, tile.ReserveOp):
+                placed = [(op.place(), op.result.type)]
+            for (offset, slots), type_ in placed:
+                size = max(size, offset + slots * _bytes(type_))
+        self.memory = np.empty(size, np.uint8)
+
+    def place(self, place: tuple[int, int], slot: int, type_: Attribute) -> np.ndarray:
+        """The array in slot number `slot mod slots` of a place: (its first byte, the number of slots)."""
+        offset, slots = place
+        size = _bytes(type_)
+        start = offset + slot % slots * size
+        return self.memory[start : start + size].view(numpy_dtype(type_)).reshape(static_shape(type_))
 
 
-def _arena(interp: Interpreter) -> np.ndarray:
-    """The bytes of GM that results with offsets lie in."""
+def arena_of(interp: Interpreter) -> Arena:
+    """The arena of the module that is run."""
     arena = interp.state.get("tile.arena")
     if arena is None:
-        size = 0
-        for op in interp.module.walk():
-            if isinstance(op, tile.LaunchOp):
-                for offset, type_ in zip(_offsets(op) or (), op.result_types):
-                    size = max(size, offset + prod(static_shape(type_)) * numpy_dtype(type_).itemsize)
-        arena = interp.state["tile.arena"] = np.empty(size, np.uint8)
+        arena = interp.state["tile.arena"] = Arena(interp.module)
     return arena
 
 
-def _place(arena: np.ndarray, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    size = prod(shape) * dtype.itemsize
-    return arena[offset : offset + size].view(dtype).reshape(shape)
+def _bytes(type_: Attribute) -> int:
+    return prod(static_shape(type_)) * numpy_dtype(type_).itemsize
 
 
 class Box:

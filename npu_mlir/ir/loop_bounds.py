@@ -29,3 +29,15 @@ def constant_trips(loop: scf.ForOp) -> range | None:
     nowhere."""
     lower, upper, step = (constant_index(v) for v in (loop.lb, loop.ub, loop.step))
     return None if lower is None or upper is None or step is None else iterations(loop, lower, upper, step)
+
+
+def times_run(op: Operation) -> int:
+    """How often an op in a function runs when that is called once: the product of the iterations of the loops around
+    it. A loop whose bounds are not constants counts as one iteration."""
+    times, outer = 1, op.parent_op()
+    while outer is not None:
+        if isinstance(outer, scf.ForOp):
+            trips = constant_trips(outer)
+            times *= 1 if trips is None else len(trips)
+        outer = outer.parent_op()
+    return times

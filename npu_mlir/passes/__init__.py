@@ -39,6 +39,7 @@ _OWN: dict[str, str] = {
     "linalg-materialize-indices": "npu_mlir.passes.linalg.materialize_indices:MaterializeIndices",
     "linalg-split-contractions": "npu_mlir.passes.linalg.split_contractions:SplitContractions",
     # tile
+    "tile-copy-for-loops": "npu_mlir.passes.tile.copy_for_loops:CopyForLoops",
     "tile-form-kernels": "npu_mlir.passes.tile.form_kernels:FormKernels",
     "tile-init-accumulators": "npu_mlir.passes.tile.init_accumulators:InitAccumulators",
     "tile-annotate-bounds": "npu_mlir.passes.tile.annotate_bounds:AnnotateBounds",

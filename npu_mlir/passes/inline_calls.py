@@ -16,6 +16,7 @@
 
 The places of results in GM are planned for one function: each call needs results of its own.
 
+Leaves alone: functions that a `graph.repeat` runs.
 Does not handle: functions of several blocks and declarations, whose calls stay.
 """
 
@@ -27,6 +28,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from npu_mlir.dialects.graph import RepeatOp
 from npu_mlir.support.diagnostics import UserError
 
 
@@ -45,7 +47,7 @@ class InlineCalls(ModulePass):
         called: set[str] = set()
         for name in functions:
             _inline_into(name, functions, (), done, called)
-        left = {call.callee.string_value() for call in op.walk() if isinstance(call, CallOp)}
+        left = {user.callee.string_value() for user in op.walk() if isinstance(user, CallOp | RepeatOp)}
         for name in called - left:
             function = functions[name]
             if function.sym_visibility is not None and function.sym_visibility.data == "private":

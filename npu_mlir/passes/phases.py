@@ -57,7 +57,10 @@ PIPELINE: tuple[Phase, ...] = (
     Phase(
         "tile",
         (
+            "tile-copy-for-loops",
             "tile-form-kernels",
+            # Functions that loops of the host call: kernels are formed in each alone.
+            "inline-calls",
             "tile-init-accumulators",
             # On whole kernels: what they have to do does not depend on how they are tiled.
             "tile-annotate-bounds",

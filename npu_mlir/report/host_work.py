@@ -10,6 +10,7 @@ from xdsl.ir import Operation
 from npu_mlir.dialects.graph import HostCallOp
 from npu_mlir.dialects.graph.host import nodes_of, operators_of
 from npu_mlir.dialects.tile import HostOp, KernelOp, LaunchOp
+from npu_mlir.ir.loop_bounds import times_run
 from npu_mlir.support.diagnostics import printable
 from npu_mlir.support.locations import closest_node
 from npu_mlir.support.node_names import shown
@@ -44,14 +45,14 @@ def host_work(module: ModuleOp) -> HostWork:
             model = nodes_of(op)
             for node, operator in zip(model.graph.node, operators_of(model), strict=True):
                 nodes[f"{node.name} ({operator})"] = None
-            calls.append(shown(closest_node(op) or "") or "(no location)")
-            macs += _macs(op)
+            calls += [shown(closest_node(op) or "") or "(no location)"] * times_run(op)
+            macs += times_run(op) * _macs(op)
         elif isinstance(op, HostOp):
-            calls.append(shown(closest_node(op) or "") or "(no location)")
+            calls += [shown(closest_node(op) or "") or "(no location)"] * times_run(op)
             nodes[calls[-1]] = None
         elif isinstance(op, LaunchOp):
             launches = True
-            device += kernels.get(op.kernel.string_value(), 0)
+            device += times_run(op) * kernels.get(op.kernel.string_value(), 0)
     share: float | None = macs / (macs + device) if macs else 0.0
     return HostWork(calls, list(nodes), macs, share if launches or not macs else None)
 

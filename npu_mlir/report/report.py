@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, M
 from xdsl.ir import Operation, SSAValue
 
 from npu_mlir.analysis.bound import Bound, LaunchWork, NetworkBounds, Reads, l2_bound, network_bounds
+from npu_mlir.analysis.gm_addresses import GmAddresses
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.tile import KernelOp, LaunchOp, element_bits, storage_bytes
@@ -368,7 +369,8 @@ class _LaunchBounds:
 
     def network(self, program: Program) -> NetworkBounds | None:
         """The bounds of the whole run; None if a launch has none."""
-        ops = [op for op in program.module.walk() if isinstance(op, LaunchOp)]
+        order = GmAddresses(program.module).run(program.module)
+        ops = (op for op in order if isinstance(op, LaunchOp))
         launches: list[LaunchWork] = []
         for op, launch in zip(ops, self.simulation.launches, strict=False):
             least = self._bound(launch)
@@ -378,7 +380,7 @@ class _LaunchBounds:
         return network_bounds(launches, self.target, self.l2) if launches else None
 
     def _work(self, op: LaunchOp, launch: Launch, least: Bound) -> LaunchWork:
-        weights = [_weight_bytes(value) for value in op.operands]
+        weights = [_weight_bytes(value) for value in op.inputs]
         reads = self.reads(launch.kernel) if self.l2 else None
         if reads is None:
             return LaunchWork(least, sum(weights))

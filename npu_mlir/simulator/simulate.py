@@ -1,16 +1,15 @@
 """Run a module at the level of instructions: outputs, cycles and counters.
 
-The host function runs as everywhere; each `tile.launch` runs the kernel on one core that holds no data before. Launches
-are serial. A kernel's cycles depend on no data, so its hazards are found once, and its time once for each state of L2
-that it finds its operands in: in it or not, as follows from the launches before, or on their way.
+The host function runs as everywhere, its loops too; each `tile.launch` runs the kernel on one core that holds no data
+before. Launches are serial. A kernel's cycles depend on no data, so its hazards are found once, and its time once for
+each state of L2 that it finds its operands in: in it or not, as follows from the launches before, or on their way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,12 +21,13 @@ from npu_mlir.analysis.gm_addresses import GmAddresses, KernelTouches
 from npu_mlir.analysis.residency import GmTouch
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import Pipe
-from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.interpreters.errors import IndexOutOfRange
 from npu_mlir.interpreters.framework import Interpreter, check_inputs
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.numerics import quiet
 from npu_mlir.interpreters.registry import Results, Step
+from npu_mlir.interpreters.tile import arena_of
+from npu_mlir.ir.loop_bounds import times_run
 from npu_mlir.simulator.attribution.attribution import Attribution, loc_of
 from npu_mlir.simulator.attribution.recording import Recording
 from npu_mlir.simulator.codegen.generator import Generated, generate
@@ -45,6 +45,9 @@ from npu_mlir.targets.target import Target
 
 Prefetch = tile.PrefetchOp | npu_isa.PrefetchOp
 """What stands in the host function for bringing data to L2."""
+
+MOST_LAUNCHES = 10_000_000
+"""Of one run: more would take hours."""
 
 
 @dataclass
@@ -190,7 +193,7 @@ def simulate(
     )
     host = _Host(module, machine, options)
     if not values:
-        for op in module.walk():
+        for op in host.addresses.run(module):
             if isinstance(op, tile.LaunchOp):
                 host.time(op)
             elif isinstance(op, Prefetch):
@@ -199,6 +202,8 @@ def simulate(
     main = host.symbol(function)
     if isinstance(main, FuncOp):
         check_inputs(main, inputs)
+    if host.memory is not None:
+        host.order = host.addresses.run(main)
     with quiet():
         outputs = host.call(function, inputs)
     return host.result([np.array(output) for output in outputs])
@@ -237,7 +242,9 @@ class _Host(Interpreter):
         self.options = options
         self.launches: list[Launch] = []
         self.now = 0
-        self.total = sum(isinstance(op, tile.LaunchOp) for op in module.walk())
+        self.total = sum(times_run(op) for op in module.walk() if isinstance(op, tile.LaunchOp))
+        if self.total > MOST_LAUNCHES:
+            raise UserError(f"{self.total} launches, and at most {MOST_LAUNCHES} are simulated")
         self.debugger: Debugger | None = None
         if options.breaks:
             self.debugger = Debugger(options.breaks, self.decoder.core)
@@ -245,8 +252,10 @@ class _Host(Interpreter):
         self.programs: dict[Operation, KernelProgram] = {}
         self.prefetches: list[PrefetchRun] = []
         self.memory: MemorySystem | None = None
+        self.addresses = GmAddresses(module)
+        self.order: Iterator[Operation] = iter(())
+        """Of the launches and prefetches of a run with values, to know where their operands lie."""
         if options.l2 != "off":
-            self.addresses = GmAddresses(module)
             self.memory = MemorySystem(target)
             if options.l2 == "warm":
                 self._warm_up()
@@ -255,16 +264,6 @@ class _Host(Interpreter):
     def decoder(self) -> Decoder:
         """The memory of the core: there once values are computed."""
         return Decoder(Core(self.target))
-
-    @cached_property
-    def arena(self) -> np.ndarray:
-        """The bytes that launch results with planned offsets lie in: there once a launch needs them for values."""
-        size = 0
-        for op in self.module.walk():
-            if isinstance(op, tile.LaunchOp) and op.result_offsets is not None:
-                for offset, type_ in zip(_offsets(op), op.result_types, strict=True):
-                    size = max(size, offset + _bytes(type_))
-        return np.empty(size, np.uint8)
 
     def program(self, launch: tile.LaunchOp) -> KernelProgram:
         """The program of the kernel that is launched."""
@@ -284,13 +283,13 @@ class _Host(Interpreter):
         return self.memory.launch(self._touches(op), start)
 
     def _touches(self, op: tile.LaunchOp) -> list[GmTouch]:
-        places = [self.addresses.of(value) for value in (*op.operands, *op.results)]
+        places = [self.addresses.of(value) for value in (*op.inputs, *op.results)]
         return self.program(op).touches.at(places)
 
     def _warm_up(self) -> None:
         """Leave in L2 what a run of the whole program does."""
         assert self.memory is not None
-        for op in self.module.walk():
+        for op in self.addresses.run(self.module):
             if isinstance(op, tile.LaunchOp):
                 self.memory.residency.launch(self._touches(op))
             elif isinstance(op, Prefetch):
@@ -303,6 +302,11 @@ class _Host(Interpreter):
             run = PrefetchRun(loc_of(op), self.now, done.start, done.ready, done.bytes)
             self.prefetches.append(run)
 
+    def _next(self, op: Operation) -> None:
+        """Go on to a launch or prefetch, so that the addresses are those of this time."""
+        if self.memory is not None and next(self.order, None) is not op:
+            raise UserError("the order of launches is not known before, and L2 wants it: --l2 off", loc=op)
+
     def time(self, op: tile.LaunchOp) -> None:
         """Simulate the time of a launch, without values."""
         program, placed = self.program(op), self.placed(op)
@@ -311,15 +315,16 @@ class _Host(Interpreter):
 
     def step(self, op: Operation) -> Step:
         if isinstance(op, Prefetch):
-            return lambda args: self.prefetch(op) or ()
+            return lambda args: self._next(op) or self.prefetch(op) or ()
         if not isinstance(op, tile.LaunchOp):
             return super().step(op)
-        program = self.program(op)
+        program, count = self.program(op), len(op.inputs)
 
         def launch(args: Results) -> Results:
+            self._next(op)
             placed = self.placed(op)
-            outputs = self._results(op)
-            inputs = [np.ascontiguousarray(a) for a in args]
+            outputs = self._results(op, args[count:])
+            inputs = [np.ascontiguousarray(a) for a in args[:count]]
             for output, operand in zip(outputs, program.kernel.reused, strict=True):
                 if any(np.may_share_memory(a, output) for i, a in enumerate(inputs) if i != operand):
                     raise SimulationError(
@@ -355,17 +360,11 @@ class _Host(Interpreter):
         if self.options.progress is not None:
             self.options.progress(len(self.launches), self.total)
 
-    def _results(self, op: tile.LaunchOp) -> list[np.ndarray]:
-        results: list[np.ndarray] = []
-        offsets = _offsets(op) if op.result_offsets is not None else None
-        for i, type_ in enumerate(op.result_types):
-            size = _bytes(type_)
-            if offsets is None:
-                memory = np.empty(size, np.uint8)
-            else:
-                memory = self.arena[offsets[i] : offsets[i] + size]
-            results.append(memory.view(numpy_dtype(type_)).reshape(static_shape(type_)))
-        return results
+    def _results(self, op: tile.LaunchOp, slots: Sequence[int]) -> list[np.ndarray]:
+        places = op.places()
+        if places is None:
+            return [np.empty(static_shape(t), numpy_dtype(t)) for t in op.result_types]
+        return list(map(arena_of(self).place, places, slots or (0,) * len(places), op.result_types))
 
     def result(self, outputs: list[np.ndarray]) -> SimulationResult:
         stats = [program.stats for program in self.programs.values()]
@@ -376,24 +375,15 @@ class _Host(Interpreter):
 def _operand_heat(op: tile.LaunchOp, once: KernelStats, placed: Placed | None) -> tuple[OperandHeat, ...]:
     """What a launch moved, argument by argument, and why."""
     found: list[OperandHeat] = []
-    for number in range(len(op.operands) + len(op.results)):
+    for number in range(len(op.inputs) + len(op.results)):
         traffic = once.traffic.get(number, ArgumentTraffic())
         if placed is None:
             found.append(OperandHeat("", False, False, traffic.hits, traffic.misses, traffic.stored))
             continue
-        reason = placed.reason(number) if number < len(op.operands) else "result"
+        reason = placed.reason(number) if number < len(op.inputs) else "result"
         hot, prefetched = placed.findings[number].hot, placed.prefetched[number]
         found.append(OperandHeat(reason, hot, prefetched, traffic.hits, traffic.misses, traffic.stored))
     return tuple(found)
-
-
-def _offsets(op: tile.LaunchOp) -> list[int]:
-    assert op.result_offsets is not None
-    return list(ints(op.result_offsets))
-
-
-def _bytes(type_: Any) -> int:
-    return prod(static_shape(type_)) * numpy_dtype(type_).itemsize
 
 
 class KernelProgram:

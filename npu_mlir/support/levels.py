@@ -46,7 +46,8 @@ def _host_level(op: Operation) -> str:
         dialect = nested.name.partition(".")[0]
         if dialect == "graph" and nested.name not in ANY_LEVEL:
             return "graph"
-        if dialect == "linalg" or nested.name == "tile.scatter" or _computes_tensor(nested, dialect):
+        computes = _computes_tensor(nested, dialect) and not _is_step(nested)
+        if dialect == "linalg" or nested.name == "tile.scatter" or computes:
             level = "linalg"
     return level
 
@@ -70,6 +71,16 @@ def _computes_tensor(op: Operation, dialect: str) -> bool:
     if dialect not in ("tensor", "arith", "math") or op.name in ("arith.constant", *_ON_HOST):
         return False
     return any(isinstance(result.type, TensorType) for result in op.results)
+
+
+_STEPS = ("tensor.extract_slice", "tensor.insert_slice")
+"""What a loop of the host does with tensors: it takes the part of an iteration, and puts one into its place."""
+
+
+def _is_step(op: Operation) -> bool:
+    """Whether an op only says which part of a tensor an iteration of a loop around it is about."""
+    around = op.parent_op()
+    return op.name in _STEPS and around is not None and around.name == "scf.for"
 
 
 def _kernel_level(kernel: Operation) -> str:

@@ -38,6 +38,11 @@ def add_model_options(parser: ArgumentParser) -> None:
     add("--precision", metavar="f32|f16", help="the type that floats are computed in (default: f32)")
     add("--fallback", metavar="host", help="leave nodes that cannot be compiled to the host (off by default)")
     add(
+        "--unroll",
+        metavar="N",
+        help="write out recurrences and loops of up to N steps (default: as few as pays off)",
+    )
+    add(
         "--input",
         action="append",
         default=[],
@@ -58,7 +63,7 @@ def read_model(args: argparse.Namespace, file: str) -> ModelSource:
     from npu_mlir import api
 
     if is_module_file(file):
-        for option in ("dim", "shape", "precision", "fallback", "bake"):
+        for option in ("dim", "shape", "precision", "fallback", "bake", "unroll"):
             if getattr(args, option):
                 raise UserError(f"--{option} is for a model; in '{file}' it is decided already")
     source = api.read(
@@ -69,6 +74,7 @@ def read_model(args: argparse.Namespace, file: str) -> ModelSource:
         shapes=shapes_of(args),
         bake=baked_of(args),
         fallback=args.fallback,
+        unroll=unroll_of(args),
     )
     change_machine(source.program.module, args)
     return source
@@ -114,6 +120,13 @@ def shapes_of(args: argparse.Namespace) -> dict[str, tuple[int, ...]]:
         name: tuple(_size(size, f"--shape {name}={text}") for size in text.split("x")) if text else ()
         for name, text in pairs
     }
+
+
+def unroll_of(args: argparse.Namespace) -> int | None:
+    """The `--unroll` option."""
+    if args.unroll is not None and not args.unroll.isdecimal():
+        raise UserError(f"--unroll {args.unroll}: expected how many steps are written out")
+    return None if args.unroll is None else int(args.unroll)
 
 
 def baked_of(args: argparse.Namespace) -> dict[str, np.ndarray | float]:

@@ -95,9 +95,10 @@ HALF = {"half": np.array(0.5, np.float32), "n": np.array(3), "yes": np.array(Tru
 
 
 @pytest.mark.parametrize("inputs", ["n yes x", "n _ x", "n no x"])
-def test_loop(inputs: str):
+@pytest.mark.parametrize("unroll", [0, 3])
+def test_loop(inputs: str, unroll: int):
     if inputs != "n no x":
-        check(model([node("Loop", inputs, "y s", body=loop_body())], "y s", HALF), emit="isa")
+        check(model([node("Loop", inputs, "y s", body=loop_body())], "y s", HALF), emit="isa", unroll=unroll)
         return
     program = npu_mlir.compile(
         model([node("Loop", inputs, "y s", body=loop_body())], "y s", HALF), emit="graph"
@@ -127,9 +128,9 @@ def test_a_condition_on_data():
 
 
 def test_too_many_iterations():
-    proto = model(
-        [node("Loop", "n yes x", "y s", "long", body=loop_body())], "y", {**HALF, "n": np.array(9999)}
-    )
+    condition = [node("Less", "i last", "again")]
+    weights = {**HALF, "n": np.array(1 << 40), "last": np.array(9999)}
+    proto = model([node("Loop", "n yes x", "y s", "long", body=loop_body(condition))], "y", weights)
     assert "node 'long' (Loop): its body runs more than 1024 times" in refusal(proto)
 
 
@@ -166,30 +167,34 @@ def scan_body() -> onnx.GraphProto:
         {"scan_output_axes": [-1, 1]},
     ],
 )
-def test_scan(attributes: dict[str, Any]):
+@pytest.mark.parametrize("unroll", [0, 3])
+def test_scan(attributes: dict[str, Any], unroll: int):
     nodes = [
         node("Scan", "zero x x", "y p q", body=scan_body(), num_scan_inputs=2, **attributes),
     ]
-    check(model(nodes, "y p q", {"zero": np.ones(4, np.float32)}), emit="isa")
+    check(model(nodes, "y p q", {"zero": np.ones(4, np.float32)}), emit="isa", unroll=unroll)
 
 
-def test_scan_along_the_last_axis():
+@pytest.mark.parametrize("unroll", [0, 4])
+def test_scan_along_the_last_axis(unroll: int):
     attributes: dict[str, Any] = {
         "scan_input_axes": [1, 1],
         "scan_output_axes": [1, 1],
         "scan_input_directions": [1, 0],
     }
     nodes = [node("Scan", "zero x x", "y p q", body=scan_body(), num_scan_inputs=2, **attributes)]
-    check(model(nodes, "y p q", {"zero": np.ones(3, np.float32)}))
+    check(model(nodes, "y p q", {"zero": np.ones(3, np.float32)}), unroll=unroll)
 
 
-def test_scan_of_opset_8():
+@pytest.mark.parametrize("unroll", [0, 3])
+def test_scan_of_opset_8(unroll: int):
     nodes = [
         node("Unsqueeze", "x", "rows", axes=[0]),
         node("Scan", "_ zero rows rows", "y p q", body=scan_body(), num_scan_inputs=2, directions=[0, 1]),
     ]
     x, start = X, np.ones((1, 4), np.float32)
-    program = npu_mlir.compile(model(nodes, "y p q", {"zero": start}, opset=8), target="toy", emit="graph")
+    proto = model(nodes, "y p q", {"zero": start}, opset=8)
+    program = npu_mlir.compile(proto, target="toy", emit="graph", unroll=unroll)
     y, p, q = program.run([x]).values()
     states = 1 + np.cumsum(x, 0)
     np.testing.assert_allclose(y, states[-1:])
@@ -197,11 +202,13 @@ def test_scan_of_opset_8():
     np.testing.assert_allclose(q, states[None])
 
 
-def test_scan_in_a_scan():
+@pytest.mark.parametrize("unroll", [0, 4])
+def test_scan_in_a_scan(unroll: int):
     inner = body([node("Add", "s a", "t")], [info("s"), info("a")], [info("t")])
     nodes = [node("Scan", "r row", "sum", body=inner, num_scan_inputs=1), node("Mul", "sum half", "o")]
     outer = body(nodes, [info("r", shape=[]), info("row", shape=[4])], [info("o", shape=[])])
-    check(model([node("Scan", "half x", "y", body=outer, num_scan_inputs=1)], weights=HALF))
+    proto = model([node("Scan", "half x", "y", body=outer, num_scan_inputs=1)], weights=HALF)
+    check(proto, unroll=unroll)
 
 
 SEQUENCES: dict[str, tuple[Sequence[onnx.NodeProto], dict[str, np.ndarray]]] = {

@@ -78,17 +78,19 @@ VARIANTS: dict[str, Any] = {
 }
 
 
+@pytest.mark.parametrize("unroll", [0, STEPS])
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("operator", GATES)
-def test_variants(operator: str, variant: str):
-    check(*network(operator, **VARIANTS[variant]), emit="graph")
+def test_variants(operator: str, variant: str, unroll: int):
+    check(*network(operator, **VARIANTS[variant]), emit="graph", unroll=unroll)
 
 
 @pytest.mark.parametrize("operator", GATES)
 @pytest.mark.parametrize(("precision", "tolerance"), [("f32", 1e-5), ("f16", 1e-2)])
-def test_instructions(operator: str, precision: str, tolerance: float):
+@pytest.mark.parametrize("unroll", [0, 3])
+def test_instructions(operator: str, precision: str, tolerance: float, unroll: int):
     model, inputs = network(operator, "bhl", direction="bidirectional", steps=3)
-    check(model, inputs, tolerance, precision=precision)
+    check(model, inputs, tolerance, precision=precision, unroll=unroll)
 
 
 def test_many_steps():
@@ -146,7 +148,7 @@ def test_activations_of_each_direction():
 def test_what_is_refused():
     refused: dict[str, dict[str, Any]] = {
         "activation Swish": {"activations": ["Swish"]},
-        "600 steps, and at most 512 are unrolled": {"steps": 600},
+        "direction sideways with weights for 1": {"direction": "sideways"},
         "2 activations for 1": {"activations": ["Tanh", "Tanh"]},
     }
     for message, options in refused.items():

@@ -1,8 +1,8 @@
 """The graph dialect: deep-learning operators on static tensors, with the meaning ONNX gives them.
 
-Every op is pure, has one result, infers its result's type from its operands and properties, and has a NumPy reference
-function in `npu_mlir.interpreters.graph`. `graph.host_call` alone stands for whatever the host runs. Small constants
-are `arith.constant`, large ones `graph.weight`.
+Every op is pure, has one result, infers its result's type from its operands and properties, and has a NumPy
+reference function in `npu_mlir.interpreters.graph`; but for `graph.host_call`, which stands for whatever the host runs,
+and `graph.repeat`, which runs a function many times. Small constants are `arith.constant`, large ones `graph.weight`.
 """
 
 from xdsl.ir import Dialect, Operation
@@ -75,6 +75,7 @@ from npu_mlir.dialects.graph.normalization import (
     SoftmaxOp,
 )
 from npu_mlir.dialects.graph.quantization import DequantizeOp, QuantizeOp
+from npu_mlir.dialects.graph.repeat import RepeatOp
 from npu_mlir.dialects.graph.trigonometry import (
     AcoshOp,
     AcosOp,
@@ -169,7 +170,7 @@ OPS: list[type[Operation]] = [
     WhereOp,
 ]
 
-Graph = Dialect("graph", [*OPS, HostCallOp], [LayoutAttr, ReduceKindAttr])
+Graph = Dialect("graph", [*OPS, HostCallOp, RepeatOp], [LayoutAttr, ReduceKindAttr])
 
 __all__ = [
     "LOCATION",
@@ -244,6 +245,7 @@ __all__ = [
     "ReduceKindAttr",
     "ReduceOp",
     "ReluOp",
+    "RepeatOp",
     "ReshapeOp",
     "RoundOp",
     "ScatterOp",

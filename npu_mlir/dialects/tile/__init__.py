@@ -22,7 +22,7 @@ from npu_mlir.dialects.tile.epilogue import (
     steps_of,
 )
 from npu_mlir.dialects.tile.host import HostOp, YieldOp
-from npu_mlir.dialects.tile.kernels import KernelOp, LaunchOp, ReturnOp
+from npu_mlir.dialects.tile.kernels import KernelOp, LaunchOp, ReserveOp, ReturnOp
 from npu_mlir.dialects.tile.prefetch import PrefetchOp
 from npu_mlir.dialects.tile.rows import GatherOp, ScatterOp, row_dim
 from npu_mlir.dialects.tile.schedule import ScheduleAttr
@@ -47,6 +47,7 @@ Tile = Dialect(
         ReturnOp,
         KernelOp,
         LaunchOp,
+        ReserveOp,
         PrefetchOp,
         HostOp,
         YieldOp,
@@ -77,6 +78,7 @@ __all__ = [
     "LoadOp",
     "PrefetchOp",
     "Relu",
+    "ReserveOp",
     "ReturnOp",
     "Scale",
     "ScatterOp",

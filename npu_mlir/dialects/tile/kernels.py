@@ -7,6 +7,7 @@ from typing import cast
 
 from xdsl.dialects.builtin import (
     DenseArrayBase,
+    IndexType,
     IntegerAttr,
     IntegerType,
     MemRefType,
@@ -22,12 +23,15 @@ from xdsl.ir import (
     SSAValue,
 )
 from xdsl.irdl import (
+    AttrSizedOperandSegments,
     IRDLOperation,
     ParsePropInAttrDict,
     irdl_op_definition,
+    opt_operand_def,
     opt_prop_def,
     prop_def,
     region_def,
+    result_def,
     traits_def,
     var_operand_def,
     var_result_def,
@@ -199,30 +203,56 @@ class KernelOp(IRDLOperation):
 class LaunchOp(IRDLOperation):
     """Run a kernel on the core and wait for it. Its results are fresh GM tensors that the kernel writes.
 
-    `result_offsets` are the byte addresses of the results in the GM arena, once planned.
+    `result_offsets` are the byte addresses of the results in the GM arena, once planned. In a loop, a result may have
+    several places there, one behind the other, `result_slots` of them: the launch writes number `index mod slots`,
+    where the indices are the operands `slots`, one for each result.
 
     Example:
 
     ```mlir
     %y = tile.launch @copy(%x) : (tensor<64xf32>) -> tensor<64xf32>
+    %z = tile.launch @copy(%y) slots(%i) {result_offsets = array<i64: 0>, result_slots = array<i64: 2>}
+      : (tensor<64xf32>) -> tensor<64xf32>
     ```
     """
 
     name = "tile.launch"
     kernel = prop_def(SymbolRefAttr)
-    result_offsets = opt_prop_def(DenseArrayBase)
+    result_offsets = opt_prop_def(DenseArrayBase.constr(i64))
+    result_slots = opt_prop_def(DenseArrayBase.constr(i64))
     inputs = var_operand_def(TensorType)
+    slots = var_operand_def(IndexType)
     results_ = var_result_def(TensorType)
-    irdl_options = (ParsePropInAttrDict(),)
+    irdl_options = (ParsePropInAttrDict(), AttrSizedOperandSegments(as_property=True))
     traits = traits_def(Pure())
-    assembly_format = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $results_)"
+    assembly_format = (
+        "$kernel `(` $inputs `)` (`slots` `(` $slots^ `)`)? attr-dict `:` functional-type($inputs, $results_)"
+    )
 
-    def __init__(self, kernel: str, inputs: Sequence[SSAValue], result_types: Sequence[Attribute]):
+    def __init__(
+        self,
+        kernel: str,
+        inputs: Sequence[SSAValue],
+        result_types: Sequence[Attribute],
+        slots: Sequence[SSAValue] = (),
+    ):
         super().__init__(
-            operands=[inputs], result_types=[result_types], properties={"kernel": SymbolRefAttr(kernel)}
+            operands=[inputs, slots],
+            result_types=[result_types],
+            properties={"kernel": SymbolRefAttr(kernel)},
         )
 
+    def places(self) -> list[tuple[int, int]] | None:
+        """For each result, where its places in the GM arena begin, in bytes, and how many there are; None as long as
+        that is not planned."""
+        if self.result_offsets is None:
+            return None
+        offsets = self.result_offsets.get_values()
+        slots = self.result_slots.get_values() if self.result_slots is not None else [1] * len(offsets)
+        return list(zip(offsets, slots, strict=True))
+
     def verify_(self) -> None:
+        self._verify_places()
         name = self.kernel.string_value()
         table = self.parent_op()
         while table is not None and not table.has_trait(SymbolTable):
@@ -233,9 +263,63 @@ class LaunchOp(IRDLOperation):
         if not isinstance(kernel, KernelOp):
             raise VerifyException(f"'@{name}' is not a kernel")
         expected = [_without_space(arg.type) for arg in kernel.body.block.args]
-        given = [_without_space(value.type) for value in (*self.operands, *self.results)]
+        given = [_without_space(value.type) for value in (*self.inputs, *self.results)]
         if given != expected or len(self.results) != kernel.outputs:
             raise VerifyException(f"operands and results are not those of the kernel '@{name}'")
+
+    def _verify_places(self) -> None:
+        for entry in (self.result_offsets, self.result_slots):
+            if entry is not None and len(entry.get_values()) != len(self.results):
+                raise VerifyException(f"{len(entry.get_values())} places for {len(self.results)} results")
+        if self.result_slots is None and not self.slots:
+            return
+        if self.result_slots is None or self.result_offsets is None:
+            raise VerifyException("results with slots have result_offsets and result_slots")
+        if len(self.slots) != len(self.results):
+            raise VerifyException(f"{len(self.slots)} indices for {len(self.results)} results")
+        if min(self.result_slots.get_values(), default=1) < 1:
+            raise VerifyException("a result has at least one slot")
+
+
+@irdl_op_definition
+class ReserveOp(IRDLOperation):
+    """A tensor of undefined contents at a byte address of the GM arena, of which launches in a loop write the parts.
+
+    In a loop it may have `slots` places one behind the other, of which it is number `index mod slots`.
+
+    Example:
+
+    ```mlir
+    %y = tile.reserve at 4096 : tensor<100x64xf32>
+    %z = tile.reserve at 8192 slot %i of 2 : tensor<100x64xf32>
+    ```
+    """
+
+    name = "tile.reserve"
+    offset = prop_def(IntegerAttr.constr(i64))
+    slots = opt_prop_def(IntegerAttr.constr(i64))
+    slot = opt_operand_def(IndexType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    assembly_format = "`at` $offset (`slot` $slot^ `of` $slots)? attr-dict `:` type($result)"
+
+    def __init__(self, offset: int, type_: Attribute, slot: SSAValue | None = None, slots: int = 1):
+        super().__init__(
+            operands=[slot],
+            result_types=[type_],
+            properties={
+                "offset": IntegerAttr(offset, i64),
+                "slots": IntegerAttr(slots, i64) if slot is not None else None,
+            },
+        )
+
+    def place(self) -> tuple[int, int]:
+        """Where its places in the GM arena begin, in bytes, and how many there are."""
+        return self.offset.value.data, 1 if self.slots is None else self.slots.value.data
+
+    def verify_(self) -> None:
+        if (self.slots is None) != (self.slot is None) or self.place()[1] < 1:
+            raise VerifyException("an index of a slot, and how many there are, go together")
 
 
 def _without_space(type_: Attribute) -> tuple[tuple[int, ...], Attribute]:

@@ -13,7 +13,8 @@ Does not handle: loops whose count depends on data, optionals, strings.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -66,11 +67,13 @@ def import_model(
     bake: Mapping[str, np.ndarray | float] | None = None,
     fallback: str | None = None,
     left: Collection[str] = (),
+    unroll: int | None = None,
 ) -> ModuleOp:
     """The model as a module with one function `@main`; `dims` and `shapes` fix open dimensions of its inputs.
 
     Inputs named in `bake` become constants of these values. With `fallback` "host", nodes without a translation, and
-    those named in `left`, become `graph.host_call`s.
+    those named in `left`, become `graph.host_call`s. Recurrences and loops of up to `unroll` steps are written out,
+    by default as few as that pays for.
     """
     model, weights = load_apart(source)
     name = str(source) if isinstance(source, str | Path) else model.graph.name or "model"
@@ -80,7 +83,7 @@ def import_model(
     baked = baked_inputs(inputs, bake or {})
     given = {**(shapes or {}), **{name: array.shape for name, array in baked.items()}}
     frozen = freeze_inputs(inputs, dims or {}, given)
-    return _Importer(model, frozen, weights, baked, fallback is not None, frozenset(left)).run()
+    return _Importer(model, frozen, weights, baked, fallback is not None, frozenset(left), unroll).run()
 
 
 Known: TypeAlias = Value | Deferred | TensorSequence
@@ -115,6 +118,7 @@ class _Importer:
         baked: Mapping[str, np.ndarray],
         fallback: bool = False,
         left: frozenset[str] = frozenset(),
+        unroll: int | None = None,
     ):
         self.model = model
         self.weights = weights
@@ -130,6 +134,9 @@ class _Importer:
         self.baked = baked
         self.count = 0
         self.host = HostCalls(model, self) if fallback else None
+        self.steps = 0
+        """How many functions there are for steps that are run many times."""
+        self.unroll = unroll
         self.left = left
         """Names of nodes that are left to the host although they have a translation."""
 
@@ -157,6 +164,26 @@ class _Importer:
         """Append an op and return its first result."""
         self.block.add_op(op)
         return op.results[0]
+
+    @contextmanager
+    def inside(self, block: Block) -> Generator[None]:
+        """Within, ops go to the end of another block, which has constants of its own."""
+        outer, constants = self.block, self.constants
+        self.block, self.constants = block, {}
+        try:
+            yield
+        finally:
+            self.block, self.constants = outer, constants
+
+    def publish(self, block: Block) -> str:
+        """Make a private function of a block that ends with a return; its name."""
+        terminator = block.last_op
+        assert terminator is not None
+        self.steps += 1
+        name = f"step{self.steps}"
+        types = [arg.type for arg in block.args], [value.type for value in terminator.operands]
+        self.module.body.block.add_op(FuncOp(name, types, Region(block), "private"))
+        return name
 
     def materialise(self, array: Constant, name: str) -> SSAValue:
         """The array as a constant of the module; made once for each array. Large ones are called by the name."""

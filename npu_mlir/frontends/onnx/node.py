@@ -11,12 +11,13 @@ reported as unsupported afterwards, so that nothing is dropped silently.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
 import onnx
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from npu_mlir.dialects.graph import LOCATION, GraphOp, element_of, shape_of
 from npu_mlir.dialects.graph.shapes import text
@@ -83,6 +84,19 @@ class GraphBuilder(Protocol):
         """The array as a value of the module, made once for each array."""
         ...
 
+    unroll: int | None
+    """Up to how many equal steps are written out, where more become a loop; None for as few as that pays for."""
+    problems: list[str]
+    """What has been found that has no translation."""
+
+    def inside(self, block: Block) -> AbstractContextManager[None]:
+        """Within, ops go to the end of a block of its own, which sees the values around it."""
+        ...
+
+    def publish(self, block: Block) -> str:
+        """Make a private function of a block; returns its name."""
+        ...
+
 
 class Node:
     """An ONNX node with resolved inputs. Indices of absent optional inputs are fine to ask for."""
@@ -102,7 +116,7 @@ class Node:
         self.location = location
         self._inputs = inputs
         self._used = used
-        self._builder = builder
+        self.builder = builder
         self._attributes = {attribute.name: attribute for attribute in proto.attribute}
         self._asked: set[str] = set()
 
@@ -136,7 +150,7 @@ class Node:
         value = self.raw(index)
         if isinstance(value, SSAValue):
             return value
-        return self._builder.materialise(value, self.proto.input[index])
+        return self.builder.materialise(value, self.proto.input[index])
 
     def optional(self, index: int) -> SSAValue | None:
         """Input `index`, or None if it is not given."""
@@ -166,20 +180,28 @@ class Node:
         """Append a graph op that stems from this node."""
         if not fits_memory(shape_of(op.result)):
             raise Unsupported(f"its result {text(shape_of(op.result))} fits into no memory")
+        return self.place(op)
+
+    def few(self, steps: int, default: int) -> bool:
+        """Whether steps are so few that they are written out; `default` is up to how many where nobody says so."""
+        return steps <= (default if self.builder.unroll is None else self.builder.unroll)
+
+    def place(self, op: Operation) -> SSAValue:
+        """Append an op that stems from this node; its first result."""
         op.attributes[LOCATION] = StringAttr(joined([self.location]))
         op.location = origin(op)
-        return self._builder.add(op)
+        return self.builder.add(op)
 
     def scalar(self, value: float, like: SSAValue) -> SSAValue:
         """A rank-0 constant of the element type of `like`."""
         from npu_mlir.support.dtypes import numpy_dtype
 
         array = np.asarray(value, numpy_dtype(element_of(like)))
-        return self._builder.materialise(array, f"{self.location}.{value}.{element_of(like)}")
+        return self.builder.materialise(array, f"{self.location}.{value}.{element_of(like)}")
 
     def array(self, array: Constant, role: str) -> SSAValue:
         """A constant that this node needs for the given role."""
-        return self._builder.materialise(array, f"{self.location}.{role}")
+        return self.builder.materialise(array, f"{self.location}.{role}")
 
     def given(self, value: Value, role: str) -> SSAValue:
         """A value of the module; an array becomes one, which this node needs for the given role."""

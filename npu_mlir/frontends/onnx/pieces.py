@@ -65,3 +65,16 @@ def stack(node: Node, values: Sequence[Value], axis: int) -> Value:
     shape = extents(values[0])
     row = (*shape[:axis], 1, *shape[axis:])
     return join(node, [reshaped(node, value, row) for value in values], axis)
+
+
+def moved(node: Node, value: Value, axis: int, to: int) -> Value:
+    """The value with a dim in another place; the others keep their order."""
+    order = [d for d in range(len(extents(value))) if d != axis]
+    order.insert(to, axis)
+    if axis == to:
+        return value
+    return (
+        node.add(graph.TransposeOp(value, order))
+        if isinstance(value, SSAValue)
+        else np.transpose(value, order)
+    )

@@ -14,11 +14,12 @@
       func.return %2 : tensor<1x4xf32>
     }
 
-The signature stays, and so do the operands of calls of the host. Sums along axes, functions that amplify rounding
-(exp, pow, sqrt, ...) and casts of integers of more than 8 bits stay in f32, and with them the elementwise ops that
-only feed them or that take their results: this is what keeps a layer norm or softmax written in small steps exact
-enough, and sums of quantized products finite. Convolutions, products, pools, softmax and normalisation are f16
-outside and accumulate in f32 inside. Constants beyond the range of f16 are limited to it.
+The signature stays, and so do the operands of calls of the host; functions that a `graph.repeat` runs take and return
+f16. Sums along axes, functions that amplify rounding (exp, pow, sqrt, ...) and casts of integers of more than 8 bits
+stay in f32, and with them the elementwise ops that only feed them or that take their results: this is what keeps a
+layer norm or softmax written in small steps exact enough, and sums of quantized products finite. Convolutions,
+products, pools, softmax and normalisation are f16 outside and accumulate in f32 inside. Constants beyond the range of
+f16 are limited to it.
 
 Does not handle: f64 and integer tensors (they stay as they are), types other than f32 and f16.
 
@@ -33,10 +34,19 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import Float16Type, Float32Type, FloatAttr, IntegerType, ModuleOp, TensorType
+from xdsl.dialects.builtin import (
+    Float16Type,
+    Float32Type,
+    FloatAttr,
+    FunctionType,
+    IntegerType,
+    ModuleOp,
+    TensorType,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from npu_mlir.dialects.graph import (
     CastOp,
@@ -54,6 +64,7 @@ from npu_mlir.dialects.graph import (
     ReciprocalOp,
     ReduceKind,
     ReduceOp,
+    RepeatOp,
     ReshapeOp,
     SliceOp,
     SqrtOp,
@@ -104,7 +115,10 @@ class SetPrecision(ModulePass):
         if self.precision == "f32":
             return
         releaser = WeightReleaser(op)
+        steps = {o.callee.string_value() for o in op.walk() if isinstance(o, RepeatOp)}
         for function in functions(op):
+            if function.sym_name.data in steps:
+                _narrow_signature(function)
             _Narrower(function, weights_of(op), releaser).run()
         erase_dead_ops(op)
         releaser.finish()
@@ -131,11 +145,20 @@ class _Narrower:
         for op in list(self.block.ops):
             if op in self.calls:
                 self._keep_types(op, self.calls[op])
+            elif isinstance(op, RepeatOp):
+                self._narrow(op)
             elif isinstance(op, GraphOp) and not isinstance(op, WeightOp):
                 self._convert(op)
         terminator = self.block.last_op
         assert isinstance(terminator, ReturnOp)
         self._keep_types(terminator, self.function.function_type.outputs.data)
+
+    def _narrow(self, op: RepeatOp) -> None:
+        """Run the same function, which takes and returns f16 now."""
+        for index, value in enumerate(op.operands):
+            op.operands[index] = self._as_type(value, NARROW, op)
+        for result in op.results:
+            Rewriter.replace_value_with_new_type(result, _narrowed(result.type))
 
     def _keep_types(self, op: Operation, types: Sequence[Attribute]) -> None:
         """Give an op operands of these types."""
@@ -186,6 +209,23 @@ class _Narrower:
             return insert_before(anchor, CastOp(value, target))
         entry = getattr(value.owner, "entry_name", "constant")
         return insert_constant(anchor, self.store, in_type(array, numpy_dtype(target)), f"{entry}.{target}")
+
+
+def _narrow_signature(function: FuncOp) -> None:
+    """Make the floats that a function takes and returns f16; its ops are converted later."""
+    for arg in function.body.block.args:
+        Rewriter.replace_value_with_new_type(arg, _narrowed(arg.type))
+    types = function.function_type
+    function.function_type = FunctionType.from_lists(
+        [_narrowed(type_) for type_ in types.inputs], [_narrowed(type_) for type_ in types.outputs]
+    )
+
+
+def _narrowed(type_: Attribute) -> Attribute:
+    """The type with f16 elements, if they are f32."""
+    if isinstance(type_, TensorType) and type_.element_type == WIDE:
+        return TensorType(NARROW, type_.get_shape())
+    return type_
 
 
 def _is_float(value: SSAValue) -> bool:

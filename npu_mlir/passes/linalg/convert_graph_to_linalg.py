@@ -15,7 +15,8 @@ Every compute op becomes `linalg.generic` with linear maps; its init is a `tenso
 `linalg.fill` of its own. Operands broadcast by projected maps, from which unit dims are dropped by
 `tensor.collapse_shape`; reductions don't keep unit dims, a `tensor.expand_shape` adds them. Constants with one value
 move into bodies. Contractions and sums of 16-bit floats accumulate in f32. `graph.weight` and `graph.host_call` stay.
-Integers without a sign become signless ones (see `signless.py`).
+A `graph.repeat` becomes a loop with calls (see `repeat.py`). Integers without a sign become signless ones (see
+`signless.py`).
 
 Does not handle: ops without a lowering (a `UserError` lists all of them), dynamic shapes.
 """
@@ -28,10 +29,12 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from npu_mlir.dialects.graph import RepeatOp
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.fold_empty import is_empty
 from npu_mlir.passes.linalg.generics import LOCATION, Builder
 from npu_mlir.passes.linalg.graph_lowering import LOWERINGS
+from npu_mlir.passes.linalg.repeat import lower_repeat
 from npu_mlir.passes.linalg.signless import make_signless
 from npu_mlir.passes.linalg.tensor_types import element_of, shape_of
 from npu_mlir.support.diagnostics import Note, UserError
@@ -49,7 +52,10 @@ class ConvertGraphToLinalg(ModulePass):
         _check(graph_ops)
         of_graph = {graph_op.parent_op() for graph_op in graph_ops}
         for graph_op in graph_ops:
-            _lower(graph_op)
+            if isinstance(graph_op, RepeatOp):
+                lower_repeat(graph_op)
+            else:
+                _lower(graph_op)
         for function in op.ops:
             if isinstance(function, FuncOp) and len(function.body.blocks) == 1:
                 make_signless(function, narrow=function in of_graph)
@@ -57,7 +63,7 @@ class ConvertGraphToLinalg(ModulePass):
 
 
 def _check(ops: list[Operation]) -> None:
-    unknown = [op for op in ops if type(op) not in LOWERINGS]
+    unknown = [op for op in ops if type(op) not in LOWERINGS and not isinstance(op, RepeatOp)]
     if unknown:
         names = sorted({op.name for op in unknown})
         notes = [Note(f"'{op.name}' here", op) for op in unknown[1:]]

@@ -16,6 +16,7 @@ since a pad costs nothing: the load of a tile does it. Afterwards
 - a generic has one result, tensors as inputs (scalar constants move into its body, other scalars become tensors of
   rank 0), and reads its init only if its body does; one that writes a number everywhere is a fill.
 
+Leaves alone: slices in loops of the host, which say what an iteration reads and where its results go.
 Does not handle: dynamic shapes; slices that are inserted with strides; generics whose
 results depend on each other's inits. Dynamic shapes stay as they are, the others are errors.
 """
@@ -28,7 +29,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, tensor
+from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import (
     AnyFloat,
     DenseArrayBase,
@@ -72,8 +73,11 @@ class Normalize(ModulePass):
 
 
 def _is_on_tensors(op: Operation) -> bool:
-    """Whether an operation of the dialects that are normalised reads or makes a tensor."""
+    """Whether an operation of the dialects that are normalised reads or makes a tensor, which a loop of the host does
+    not do itself."""
     if not op.name.startswith(("linalg.", "tensor.", "arith.", "math.")):
+        return False
+    if isinstance(op, tensor.ExtractSliceOp | tensor.InsertSliceOp) and isinstance(op.parent_op(), scf.ForOp):
         return False
     return any(isinstance(value.type, TensorType) for value in (*op.results, *op.operands))
 

@@ -9,7 +9,7 @@ Integers of fewer than 8 bits that graph ops compute become numbers of a byte: i
       %1 = builtin.unrealized_conversion_cast %x : tensor<4xui8> to tensor<4xi8>
       %0 = linalg.generic ... ins(%1 : tensor<4xi8>) ...
 
-The signature, weights and calls of the host keep their types; the casts are the same bytes, which the host hands on, or
+The signature, weights and calls keep their types; the casts are the same bytes, which the host hands on, or
 for narrow integers the same numbers.
 """
 
@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     UnrealizedConversionCastOp,
 )
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -75,7 +75,7 @@ def make_signless(function: FuncOp, narrow: bool) -> None:
     inside = list(block.walk())
     if not any(changes(value.type) for value in (*block.args, *(r for op in inside for r in op.results))):
         return
-    taken = {op: [v.type for v in op.operands] for op in inside if isinstance(op, HostCallOp)}
+    taken = {op: [v.type for v in op.operands] for op in inside if isinstance(op, HostCallOp | CallOp)}
     for op in inside:
         if not isinstance(op, _KEPT):
             _change(op, changes)
@@ -86,7 +86,7 @@ def make_signless(function: FuncOp, narrow: bool) -> None:
     for op in inside:
         if isinstance(op, _KEPT):
             for result in op.results:
-                _cast_uses(result, changes, lambda cast, op=op: block.insert_op_after(cast, op))
+                _cast_uses(result, changes, lambda cast, op=op: _insert_after(op, cast))
     for op, types in taken.items():
         for at, type_ in enumerate(types):
             if changes(type_):
@@ -96,8 +96,15 @@ def make_signless(function: FuncOp, narrow: bool) -> None:
             _cast_operand(last, at, type_)
 
 
-_KEPT = (WeightOp, HostCallOp)
-"""Ops whose types say what lies in a file or goes to another program."""
+_KEPT = (WeightOp, HostCallOp, CallOp)
+"""Ops whose types say what lies in a file, goes to another program or to a function, whose signature stays."""
+
+
+def _insert_after(op: Operation, cast: Operation) -> None:
+    """Insert an op behind another one, which may be in a loop."""
+    block = op.parent
+    assert block is not None
+    block.insert_op_after(cast, op)
 
 
 def _cast_operand(op: Operation, at: int, type_: Attribute) -> None:

@@ -27,7 +27,10 @@ After:
       tile.return
     }
 
-An error: a product of elements that the machine's cube does not multiply.
+A loop of the host stays: it calls functions, in which kernels are formed as in any other.
+
+Errors: a product of elements that the machine's cube does not multiply; a loop of the host that computes with tensors
+itself.
 Does not handle: dynamic shapes, slices that drop dims, operations with several results.
 """
 
@@ -40,7 +43,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, tensor
+from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AffineMapAttr,
@@ -150,6 +153,8 @@ def _check_host_ops(block: Block) -> None:
             raise UserError(
                 f"'{op.name}' has no lowering to kernels; generalise it to linalg.generic", loc=op
             )
+        if isinstance(op, scf.ForOp):
+            _check_loop(op)
         # A call of the host may return what is known to be large or small only then.
         for value in () if isinstance(op, (HostCallOp, ReturnOp)) else (*op.operands, *op.results):
             if isinstance(value.type, TensorType) and DYNAMIC_INDEX in value.type.get_shape():
@@ -193,6 +198,28 @@ def _copied(value: SSAValue, before: Operation, block: Block, of: Operation | No
     copy.attributes |= of.attributes
     block.insert_ops_before([empty, copy], before)
     return copy.results[0]
+
+
+def _check_loop(loop: scf.ForOp) -> None:
+    """Raise for a loop that does more than to call, and to take and place the parts of iterations."""
+    for op in loop.body.block.ops:
+        if isinstance(op, scf.ForOp):
+            _check_loop(op)
+        elif isinstance(op, linalg.FillOp | tensor.PadOp) or (
+            op.name.startswith(("linalg.", "tensor.")) and not isinstance(op, _IN_LOOPS)
+        ):
+            raise UserError(
+                f"'{op.name}' in a loop of the host: put what it computes into a function", loc=op
+            )
+
+
+_IN_LOOPS = (
+    tensor.EmptyOp,
+    tensor.ExtractSliceOp,
+    tensor.InsertSliceOp,
+    *_ON_HOST,
+)
+"""What a loop of the host does itself with tensors."""
 
 
 def _dependencies(block: Block) -> dict[Hashable, list[Hashable]]:

@@ -2,7 +2,8 @@
 
 A buffer lives from its first access to its last, seen from the block that holds all its accesses: what is used inside
 a loop there lives as long as the loop. A buffer with slots lives throughout the outermost loop around its accesses,
-since iterations overlap. Lifetimes that do not overlap may share addresses.
+since iterations overlap. Lifetimes that do not overlap may share addresses. What launches in loops of the host make has
+slots in the arena (see `arena.py`).
 
 Before:
 
@@ -20,28 +21,24 @@ Does not handle: buffers inside loops (`tile-double-buffer` moves them out).
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import scf, tensor
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, TensorType, i64
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.memory import Lifetime, plan
 from npu_mlir.dialects import tile
-from npu_mlir.dialects.tile import Space, element_bits, space_of, storage_bytes
-from npu_mlir.support.arithmetic import round_up
+from npu_mlir.dialects.tile import Space, space_of
+from npu_mlir.passes.tile.arena import plan_results
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.targets.module_target import target_of
 from npu_mlir.targets.target import Target
-
-GM_ALIGNMENT = 512
-"""Bytes to which results in the GM arena are aligned: an L2 line (Ascend 910B, see docs of the targets)."""
 
 
 class PlanMemory(ModulePass):
@@ -61,7 +58,7 @@ class PlanMemory(ModulePass):
             if isinstance(kernel, tile.KernelOp):
                 plan_kernel(kernel, target)
             elif isinstance(kernel, FuncOp) and not kernel.is_declaration:
-                _plan_results(kernel, reused)
+                plan_results(kernel, reused)
 
 
 def _check_calls(module: ModuleOp) -> None:
@@ -183,64 +180,3 @@ def _common_block(ops: Sequence[Operation], top: Block) -> Block:
     while block is not top and any(block.find_ancestor_op_in_block(op) is None for op in ops):
         block = cast("Block", cast("Operation", block.parent_op()).parent)
     return block
-
-
-Reused = Mapping[str, Sequence[int | None]]
-"""Of kernels whose results lie where operands do, the number of the operand for each result."""
-
-
-def _plan_results(function: FuncOp, reused: Reused) -> None:
-    """Place the results of launches in one arena; a view keeps what it views alive, and so does a result that lies
-    where an operand does."""
-    ops = list(function.body.block.ops)
-    order = {op: i for i, op in enumerate(ops)}
-    results: list[SSAValue] = [r for op in ops if isinstance(op, tile.LaunchOp) for r in op.results]
-    places = {result: _place_of(result, reused) for result in results}
-    lifetimes = {
-        r: Lifetime(_gm_bytes(r), order[cast("Operation", r.owner)], _last_use(r, order)) for r in results
-    }
-    for result, place in places.items():
-        if place is not result:
-            first, own = lifetimes[place], lifetimes[result]
-            lifetimes[place] = Lifetime(first.size, first.start, max(first.end, own.end))
-    planned = [result for result in results if places[result] is result]
-    addresses, _ = plan([lifetimes[result] for result in planned])
-    own = dict(zip(planned, addresses, strict=True))
-    offsets = {result: own[place] for result, place in places.items()}
-    for op in ops:
-        if isinstance(op, tile.LaunchOp):
-            op.properties["result_offsets"] = DenseArrayBase.from_list(i64, [offsets[r] for r in op.results])
-
-
-def _place_of(result: SSAValue, reused: Reused) -> SSAValue:
-    """The result of a launch in whose place another one lies: itself, or what it reuses."""
-    while True:
-        launch = result.owner
-        assert isinstance(launch, tile.LaunchOp)
-        operands = reused.get(launch.kernel.string_value())
-        operand = operands[launch.results.index(result)] if operands is not None else None
-        if operand is None:
-            return result
-        value = launch.operands[operand]
-        while isinstance(value.owner, tensor.CollapseShapeOp | tensor.ExpandShapeOp):
-            value = value.owner.operands[0]
-        if not isinstance(value.owner, tile.LaunchOp):
-            raise UserError("only what a launch has made can be overwritten by another one", loc=launch)
-        result = value
-
-
-def _gm_bytes(value: SSAValue) -> int:
-    type_ = cast("TensorType[Attribute]", value.type)
-    size = storage_bytes(math.prod(type_.get_shape()), element_bits(type_.element_type))
-    return round_up(size, GM_ALIGNMENT)
-
-
-def _last_use(value: SSAValue, order: dict[Operation, int]) -> int:
-    owner = cast("Operation", value.owner)
-    block, last = cast("Block", owner.parent), order[owner]
-    for use in value.uses:
-        user = cast("Operation", block.find_ancestor_op_in_block(use.operation))
-        last = max(last, order[user])
-        if not isinstance(user, tile.LaunchOp):
-            last = max([last, *(_last_use(r, order) for r in user.results)])
-    return last

@@ -1,4 +1,4 @@
-"""Recurrent networks: LSTM, GRU and RNN, their steps one behind the other.
+"""Recurrent networks: LSTM, GRU and RNN, their steps one behind the other: as a loop, or written out if they are few.
 
     P = X @ W' + b                  the products of all steps at once; b has the biases that always add up
     for each step t
@@ -24,11 +24,12 @@ from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import graph
 from npu_mlir.dialects.graph import shape_of
-from npu_mlir.frontends.onnx.node import Node, Unsupported, converts
+from npu_mlir.frontends.onnx.node import Node, Unsupported, Value, converts
 from npu_mlir.frontends.onnx.pieces import cut, join, reshaped
+from npu_mlir.frontends.onnx.repeat import repeated
 
-MOST_STEPS = 512
-"""Steps that are written one behind the other."""
+UNROLLED = 1
+"""Steps that are written out by default: there is nothing to fuse across products that follow each other."""
 
 Activation: TypeAlias = Callable[[SSAValue], SSAValue]
 
@@ -93,29 +94,58 @@ class _Recurrence:
         self.backwards = directions[name]
         if node.integer("hidden_size", self.hidden) != self.hidden:
             raise Unsupported(f"hidden_size with recurrent weights for {self.hidden}")
-        if self.steps > MOST_STEPS:
-            raise Unsupported(f"{self.steps} steps, and at most {MOST_STEPS} are unrolled")
         self.clip = node.real("clip", 0.0)
         self.late_reset = bool(node.integer("linear_before_reset", 0))
         self.coupled = bool(node.integer("input_forget", 0))
         self.activations = _activations(node, activations, len(self.backwards))
-        self.masks = self._masks()
+        self.lengths = self._lengths()
 
     def run(self, step_of: Callable[[_Recurrence, _Direction], Step]) -> list[SSAValue]:
         """All outputs: those of every step, and the states at the end."""
+        few = self.node.few(self.steps, UNROLLED)
         outputs: list[list[SSAValue]] = []
         ends: list[State] = []
         for number, backwards in enumerate(self.backwards):
             direction = self._direction(number)
             step, state = step_of(self, direction), self._initial(number)
-            found: list[SSAValue] = []
-            for t in reversed(range(self.steps)) if backwards else range(self.steps):
-                state, output = self._masked(t, state, step(self._step_input(direction.inputs, t), state))
-                found.append(output)
-            outputs.append(found[::-1] if backwards else found)
-            ends.append(state)
+            run = self._written_out if few else self._repeated
+            made, end = run(direction, step, state, backwards)
+            outputs.append(made)
+            ends.append(end)
         every = self._every_step(outputs)
         return [every, *(self._last([end[i] for end in ends]) for i in range(self.states))]
+
+    def _written_out(
+        self, direction: _Direction, step: Step, state: State, backwards: bool
+    ) -> tuple[list[SSAValue], State]:
+        """The output of each step and the state behind the last, each step in ops of its own."""
+        found: list[SSAValue] = []
+        for t in reversed(range(self.steps)) if backwards else range(self.steps):
+            after = step(self._step_input(direction.inputs, t), state)
+            state, output = self._masked(self._mask(t), state, after)
+            found.append(output)
+        return found[::-1] if backwards else found, state
+
+    def _repeated(
+        self, direction: _Direction, step: Step, state: State, backwards: bool
+    ) -> tuple[list[SSAValue], State]:
+        """The outputs of all steps as one value and the state behind the last, by a function that is run for each."""
+        inputs = self.reshape(direction.inputs, (self.steps, self.rows, self.gates * self.hidden))
+
+        def body(
+            number: SSAValue, states: Sequence[SSAValue], parts: Sequence[SSAValue]
+        ) -> tuple[State, list[SSAValue]]:
+            t = number
+            if backwards and self.lengths is not None:
+                t = self.node.add(graph.SubOp(self.node.scalar(self.steps - 1, number), number))
+            before = tuple(states)
+            after, output = self._masked(self._mask(t), before, step(parts[0], before))
+            return after, [output]
+
+        ends, every = repeated(
+            self.node, self.steps, state, [(inputs, backwards)], body, [backwards], np.int32
+        )
+        return every, tuple(ends)
 
     def _direction(self, number: int) -> _Direction:
         node, count = self.node, self.gates * self.hidden
@@ -154,32 +184,46 @@ class _Recurrence:
     def _step_input(self, inputs: SSAValue, t: int) -> SSAValue:
         return inputs if self.steps == 1 else self.cut(inputs, 0, t * self.rows, self.rows)
 
-    def _masks(self) -> list[SSAValue | None]:
-        """For each step, which rows are that long (rows x 1); None if all are."""
+    def _lengths(self) -> Value | None:
+        """How many steps each row has (rows x 1); None if that is all of them."""
         if not self.node.has(4):
-            return [None] * self.steps
+            return None
         lengths = self.node.raw(4)
-        if isinstance(lengths, np.ndarray):
-            masks = [lengths.reshape(-1, 1) > t for t in range(self.steps)]
-            return [None if m.all() else self.node.array(m, f"mask{t}") for t, m in enumerate(masks)]
-        column = self.reshape(lengths, (self.rows, 1))
-        return [
-            self.node.add(graph.GreaterOp(column, self.node.scalar(t, column))) for t in range(self.steps)
-        ]
+        if isinstance(lengths, np.ndarray) and (lengths >= self.steps).all():
+            return None
+        return reshaped(self.node, lengths, (self.rows, 1))
 
-    def _masked(self, t: int, before: State, after: State) -> tuple[State, SSAValue]:
+    def _mask(self, t: SSAValue | int) -> SSAValue | None:
+        """Which rows have a step (rows x 1); None if all have."""
+        lengths, node = self.lengths, self.node
+        if lengths is None:
+            return None
+        if isinstance(t, int) and isinstance(lengths, np.ndarray):
+            mask = lengths > t
+            return None if mask.all() else node.array(mask, f"mask{t}")
+        lengths = node.given(lengths, "lengths")
+        return node.add(graph.GreaterOp(lengths, node.scalar(t, lengths) if isinstance(t, int) else t))
+
+    def _masked(self, mask: SSAValue | None, before: State, after: State) -> tuple[State, SSAValue]:
         """The state behind a step, and its output."""
-        mask, node = self.masks[t], self.node
+        node = self.node
         if mask is None:
             return after, after[0]
         kept = [node.add(graph.WhereOp(mask, new, old)) for new, old in zip(after, before, strict=True)]
         return tuple(kept), node.add(graph.WhereOp(mask, after[0], node.scalar(0.0, after[0])))
 
     def _every_step(self, outputs: Sequence[Sequence[SSAValue]]) -> SSAValue:
-        """Y: steps x directions x rows x hidden, or rows x steps x directions x hidden."""
-        shape = (1, 1, self.rows, self.hidden)
-        pieces = [self.reshape(value, shape) for step in zip(*outputs, strict=True) for value in step]
-        every = self.reshape(self.join(pieces), (self.steps, len(self.backwards), self.rows, self.hidden))
+        """Y: steps x directions x rows x hidden, or rows x steps x directions x hidden; of the values of each
+        direction, which are those of single steps or one of all."""
+        count = len(self.backwards)
+        if len(outputs[0]) == self.steps:
+            shape = (1, 1, self.rows, self.hidden)
+            pieces = [self.reshape(value, shape) for step in zip(*outputs, strict=True) for value in step]
+            every = self.reshape(self.join(pieces), (self.steps, count, self.rows, self.hidden))
+        else:
+            shape = (self.steps, 1, self.rows, self.hidden)
+            every = join(self.node, [self.reshape(value, shape) for (value,) in outputs], 1)
+            every = self.node.given(every, "joined")
         return self.node.add(graph.TransposeOp(every, (2, 0, 1, 3))) if self.batch_first else every
 
     def _last(self, states: Sequence[SSAValue]) -> SSAValue:

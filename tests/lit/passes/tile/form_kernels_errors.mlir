@@ -141,3 +141,25 @@ builtin.module attributes {npu.target = "toy"} {
     func.return %y : tensor<8x6xf32>
   }
 }
+
+// -----
+
+// CHECK: form_kernels_errors.mlir:{{[0-9]+}}:10: error: 'linalg.generic' in a loop of the host: put what it computes into a function
+builtin.module attributes {npu.target = "toy"} {
+  func.func @loop(%x: tensor<8xf32>) -> tensor<8xf32> {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c5 = arith.constant 5 : index
+    %e = tensor.empty() : tensor<8xf32>
+    %y = scf.for %i = %c0 to %c5 step %c1 iter_args(%s = %x) -> (tensor<8xf32>) {
+      %t = linalg.generic {indexing_maps = [affine_map<(d) -> (d)>, affine_map<(d) -> (d)>], iterator_types = ["parallel"]}
+          ins(%s : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+      ^bb0(%a: f32, %b: f32):
+        %n = arith.negf %a : f32
+        linalg.yield %n : f32
+      } -> tensor<8xf32>
+      scf.yield %t : tensor<8xf32>
+    }
+    func.return %y : tensor<8xf32>
+  }
+}

@@ -144,7 +144,7 @@ builtin.module attributes {npu.target = "toy"} {
 
 // -----
 
-// CHECK: form_kernels_errors.mlir:{{[0-9]+}}:10: error: 'linalg.generic' in a loop of the host: put what it computes into a function
+// CHECK: form_kernels_errors.mlir:{{[0-9]+}}:7: error: 'linalg.generic' in a loop of the host: put what it computes into a function
 builtin.module attributes {npu.target = "toy"} {
   func.func @loop(%x: tensor<8xf32>) -> tensor<8xf32> {
     %c0 = arith.constant 0 : index

@@ -231,6 +231,11 @@ def test_tensor_scatter():
         (node("GatherND", "x i", batch_dims=1), {"i": np.array([[3], [4]])}),
         (node("ScatterND", "x i u"), {"i": np.array([[0, 4]]), "u": np.zeros((1, 5), np.float32)}),
         (node("ScatterND", "x i u"), {"i": np.array([[2, -1]]), "u": np.zeros((1, 5), np.float32)}),
+        (node("ScatterND", "x i u"), {"i": np.array([[2**32, 0]]), "u": np.zeros((1, 5), np.float32)}),
+        (
+            node("ScatterND", "x i u", reduction="add"),
+            {"i": np.array([[0, 4]]), "u": np.zeros((1, 5), np.float32)},
+        ),
     ],
 )
 def test_tuples_of_indices_out_of_range(graph: Any, inputs: dict[str, Array]):
@@ -256,6 +261,41 @@ def test_an_index_out_of_range(level: str, index: int):
     if level == "isa":
         with pytest.raises(UserError, match=f"index {index} is out of range: there are 5 rows .of 'append'"):
             program.simulate(inputs)
+
+
+@pytest.mark.parametrize("index", [4, -5, 2**32])
+@pytest.mark.parametrize(
+    "graph",
+    [
+        node("GatherElements", "x i", axis=1),
+        node("ScatterElements", "x i u", axis=1),
+        node("ScatterElements", "x i u", axis=1, reduction="add"),
+    ],
+)
+def test_what_selects_by_indices_checks_them(graph: Any, index: int):
+    """Nothing moves there: the least and the largest index are looked up."""
+    inputs = {"x": np.zeros((2, 4), np.float32), "i": np.array([[0, 3, -4], [1, index, 2]])}
+    if graph.op_type != "GatherElements":
+        inputs["u"] = np.ones((2, 3), np.float32)
+    for level in ("graph", "isa"):
+        program = npu_mlir.compile(model([graph], inputs), emit=level)
+        assert on_device(program)
+        with pytest.raises(UserError, match=f"index {index} is out of range: .* 4 "):
+            program.run(inputs)
+
+
+@pytest.mark.parametrize(
+    "graph", [node("GatherElements", "x i"), node("GatherND", "x i"), node("ScatterND", "x i u")]
+)
+def test_indices_into_nothing_are_refused(graph: Any):
+    inputs = {"x": np.zeros((0, 3), np.float32), "i": np.zeros((2, 1), np.int64)}
+    if graph.op_type == "ScatterND":
+        inputs["u"] = np.zeros((2, 3), np.float32)
+    if graph.op_type == "GatherElements":
+        inputs["i"] = np.zeros((1, 2), np.int64)
+    with pytest.raises(UserError) as caught:
+        npu_mlir.compile(model([graph], inputs))
+    assert "2 indices are out of range: there are 0 elements" in caught.value.notes[0].message
 
 
 # ---- checks ----------------------------------------------------------------------------------------------------------

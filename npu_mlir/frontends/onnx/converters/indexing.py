@@ -17,6 +17,7 @@ from npu_mlir.frontends.onnx.converters.selection import (
     box,
     cast,
     check_indices,
+    checked,
     index_of,
     is_outside,
     linear_index,
@@ -25,6 +26,7 @@ from npu_mlir.frontends.onnx.converters.selection import (
     place,
     positions,
     put_back,
+    refuse_nothing,
     reshaped,
     select,
     take,
@@ -75,6 +77,8 @@ def gather_nd(node: Node) -> SSAValue:
     depth = indices[-1]
     extents, rest = shape[batch : batch + depth], shape[batch + depth :]
     raw = node.raw(1)
+    if not isinstance(raw, np.ndarray):
+        refuse_nothing(raw, prod(extents))
     if batch == 0 and depth == 1 and not isinstance(raw, np.ndarray):
         return node.add(graph.GatherOp(value, reshaped(node, raw, indices[:-1]), 0))
     index = linear_index(node, 1, extents)
@@ -98,7 +102,8 @@ def _of_members(node: Node, index: SSAValue, extent: int) -> SSAValue:
     """Positions in the parts of so many rows that each member of a batch, the first dim, has of one table; what is none
     stays none."""
     members, count = shape_of(index)[0], shape_of(index)[0] * extent
-    first = node.add(graph.MulOp(positions(node, members, 2, 0), node.scalar(extent, index)))
+    first = positions(node, members, 2, 0, element_of(index))
+    first = node.add(graph.MulOp(first, node.scalar(extent, index)))
     own = node.add(graph.AddOp(index, first))
     return node.add(graph.WhereOp(is_outside(node, index, extent), node.scalar(count, index), own))
 
@@ -124,6 +129,8 @@ def scatter_nd(node: Node) -> SSAValue:
     extents, rest = shape[: indices[-1]], shape[indices[-1] :]
     count, size = prod(indices[:-1]), prod(extents)
     raw = node.raw(1)
+    if not isinstance(raw, np.ndarray):
+        refuse_nothing(raw, size)
     if len(extents) == 1 and reduction == "none" and not isinstance(raw, np.ndarray):
         rows = reshaped(node, raw, indices[:-1])
         return node.add(graph.ScatterOp(value, rows, node.value(2), 0))
@@ -139,6 +146,8 @@ def scatter_nd(node: Node) -> SSAValue:
     if reduction == "none":
         rows = reshaped(node, as_value(node, index), (count,))
         return reshaped(node, node.add(graph.ScatterOp(table, rows, updates, 0)), shape)
+    if not isinstance(index, np.ndarray):
+        index = checked(node, index, size)
     lines = reshaped(node, as_value(node, index), (count, 1))
     return reshaped(node, place(node, table, lines, updates, 0, reduction), shape)
 
@@ -153,10 +162,11 @@ def tensor_scatter(node: Node) -> SSAValue:
     extent, count = shape_of(cache)[axis], shape_of(update)[axis]
     shape = shape_of(cache)
     outer, rest = shape[:axis], shape[axis + 1 :]
-    index = positions(node, count, 2, 1)
     if node.has(2):
-        start = reshaped(node, cast(node, node.value(2), i32), (shape[0], 1))
-        index = node.add(graph.AddOp(start, index))
+        start = reshaped(node, node.value(2), (shape[0], 1))
+        index = node.add(graph.AddOp(start, positions(node, count, 2, 1, element_of(start))))
+    else:
+        index = positions(node, count, 2, 1)
     if mode == "circular":
         back = node.add(graph.SubOp(index, node.scalar(extent, index)))
         fits = node.add(graph.LessOp(index, node.scalar(extent, index)))

@@ -19,7 +19,7 @@ from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import graph
 from npu_mlir.dialects.graph import ReduceKind, element_of, shape_of
-from npu_mlir.frontends.onnx.converters.selection import box, from_front, pick, reshaped, take
+from npu_mlir.frontends.onnx.converters.selection import box, checked, from_front, pick, reshaped, take
 from npu_mlir.frontends.onnx.node import Constant, Node, Unsupported, converts
 from npu_mlir.support.dtypes import numpy_dtype
 
@@ -214,7 +214,7 @@ def roi_align(node: Node) -> SSAValue:
         node.text("coordinate_transformation_mode", "half_pixel" if modern else "output_half_pixel")
         == "half_pixel"
     )
-    index = reshaped(node, from_front(node, node.value(2), batch), (count, 1))
+    index = reshaped(node, from_front(node, checked(node, node.value(2), batch), batch), (count, 1))
     images = pick(node, reshaped(node, value, (batch, channels * height * width)), index, 0)
     do = _Arithmetic(node)
     images = reshaped(node, images, (count, channels, height, width))

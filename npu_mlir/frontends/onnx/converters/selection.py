@@ -68,10 +68,36 @@ def check_indices(indices: Constant, extent: int, axis: int) -> Constant:
     return np.where(indices < 0, indices + extent, indices).astype(np.int64)
 
 
+def refuse_nothing(index: SSAValue, extent: int) -> None:
+    """Refuse indices into no positions: any is out of range."""
+    if not extent and prod(shape_of(index)):
+        raise Unsupported(f"{prod(shape_of(index))} indices are out of range: there are 0 elements")
+
+
 def index_of(node: Node, at: int, extent: int, axis: int) -> SSAValue | Constant:
     """The node's input `at` as indices into an extent, counted from the front, i32 if known at run time only."""
     raw = node.raw(at)
-    return check_indices(raw, extent, axis) if isinstance(raw, np.ndarray) else from_front(node, raw, extent)
+    if isinstance(raw, np.ndarray):
+        return check_indices(raw, extent, axis)
+    return from_front(node, checked(node, raw, extent), extent)
+
+
+def checked(node: Node, index: SSAValue, extent: int) -> SSAValue:
+    """Run-time indices, for what selects by them: one that is out of range ends the run with an error.
+
+    The least and the largest of them take a row each from a table of zeros, and these are added.
+    """
+    if not prod(shape_of(index)):
+        return index
+    refuse_nothing(index, extent)
+    flat = reshaped(node, index, (prod(shape_of(index)),))
+    ends = [
+        node.add(graph.ReduceOp(kind, flat, [0], keepdims=True)) for kind in (ReduceKind.MIN, ReduceKind.MAX)
+    ]
+    zeros = node.array(np.zeros(extent, numpy_dtype(element_of(index))), "zeros")
+    taken = node.add(graph.GatherOp(zeros, node.add(graph.ConcatOp(ends, 0)), 0))
+    total = node.add(graph.ReduceOp(ReduceKind.SUM, taken, [0], keepdims=True))
+    return node.add(graph.AddOp(index, reshaped(node, total, [1] * len(shape_of(index)))))
 
 
 def from_front(node: Node, index: SSAValue, extent: int) -> SSAValue:
@@ -296,17 +322,18 @@ def linear_index(node: Node, at: int, extents: Sequence[int]) -> SSAValue | Cons
     outside: SSAValue | None = None
     for d, step in enumerate(steps):
         column = box(node, raw, {len(shape_of(raw)) - 1: (d, 1, 1)})
-        column = from_front(node, reshaped(node, column, shape_of(raw)[:-1]), extents[d])
-        outside = _either(node, outside, is_outside(node, column, extents[d]))
+        column = reshaped(node, column, shape_of(raw)[:-1])
+        outside = _either(node, outside, is_outside(node, column, extents[d], least=-extents[d]))
+        column = from_front(node, column, extents[d])
         scaled = column if step == 1 else node.add(graph.MulOp(column, node.scalar(step, column)))
         total = scaled if total is None else node.add(graph.AddOp(total, scaled))
     assert total is not None and outside is not None
     return node.add(graph.WhereOp(outside, node.scalar(prod(extents), total), total))
 
 
-def is_outside(node: Node, index: SSAValue, extent: int) -> SSAValue:
-    """Whether an index, counted from the front, is none of an extent."""
-    below = node.add(graph.LessOp(index, node.scalar(0, index)))
+def is_outside(node: Node, index: SSAValue, extent: int, least: int = 0) -> SSAValue:
+    """Whether an index is not from `least` to the last of an extent."""
+    below = node.add(graph.LessOp(index, node.scalar(least, index)))
     return _either(node, below, node.add(graph.GreaterOrEqualOp(index, node.scalar(extent, index))))
 
 

@@ -242,6 +242,7 @@ def compile(
     bake: Mapping[str, np.ndarray | float] | None = None,
     fallback: str | None = None,
     unroll: int | None = None,
+    prefetch: str | int | None = None,
     instruments: Sequence[PassInstrument] = (),
 ) -> Program:
     """Compile a model: an `.onnx` file or its `ModelProto`, what else a frontend reads, or a `.mlir` file of any level.
@@ -250,6 +251,7 @@ def compile(
     machine, its name or its TOML file; a `.mlir` file that names its target keeps it. `bake` has inputs that become
     constants. With `fallback="host"` the host runs the nodes that cannot be compiled; its time is not counted.
     Recurrences and loops of up to `unroll` steps are written out; without it, as few as that pays for.
+    `prefetch` says how far ahead weights are brought to L2, in bytes or as `8MiB`; `off` for not at all.
     """
     _check_choice("level", emit, LEVELS)
     source = read(
@@ -261,6 +263,7 @@ def compile(
         bake=bake,
         fallback=fallback,
         unroll=unroll,
+        prefetch=prefetch,
     )
     return source.lower(emit, instruments)
 
@@ -275,6 +278,7 @@ def read(
     bake: Mapping[str, np.ndarray | float] | None = None,
     fallback: str | None = None,
     unroll: int | None = None,
+    prefetch: str | int | None = None,
 ) -> ModelSource:
     """The program of a model, before any pass; see `compile`."""
     _check_choice("precision", precision, PRECISIONS)
@@ -282,7 +286,7 @@ def read(
         _check_choice("fallback", fallback, FALLBACKS)
     if isinstance(model, str | Path) and is_module_file(str(model)):
         program = load(model, target=target)
-        return ModelSource(program, program.level)
+        return ModelSource(program, program.level, _window(prefetch))
 
     machine = as_target(target or DEFAULT_TARGET)
     frontend = frontend_of(model)
@@ -301,8 +305,15 @@ def read(
             module.attributes["npu.precision"] = StringAttr(precision)
         return Program(make_context(), module)
 
-    passes = {"graph-set-precision": f"precision={precision}"}
+    passes = {"graph-set-precision": f"precision={precision}", **_window(prefetch)}
     return ModelSource(import_(), None, passes, import_ if fallback and "left" in frontend.options else None)
+
+
+def _window(prefetch: str | int | None) -> dict[str, str]:
+    """The option of the pass that places prefetches."""
+    if prefetch is None:
+        return {}
+    return {"tile-prefetch-weights": f"window={0 if prefetch == 'off' else prefetch}"}
 
 
 def load(path: str | Path, *, target: str | Path | Target | None = None) -> Program:

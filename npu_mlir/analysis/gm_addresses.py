@@ -198,8 +198,9 @@ class KernelTouches:
         count = len(kernel.body.block.args)
         results = range(count - kernel.outputs, count)
         self.touched = [i in results for i in range(count)]
-        # The simulator sees to it that results are written completely.
-        self.whole = [i in results for i in range(count)]
+        # The simulator sees to it that results are written completely, but those that lie where an operand does.
+        fresh = {i for i, reused in zip(results, kernel.reused, strict=True) if reused is None}
+        self.whole = [i in fresh for i in range(count)]
         for op in kernel.walk():
             for value in op.operands:
                 if value.owner is kernel.body.block:

@@ -71,6 +71,15 @@ PIPELINE: tuple[Phase, ...] = (
             "tile-fold-fixpipe",
         ),
     ),
-    Phase("tile-memref", ("tile-bufferize", "tile-double-buffer", "tile-plan-memory")),
+    Phase(
+        "tile-memref",
+        (
+            "tile-bufferize",
+            "tile-double-buffer",
+            "tile-plan-memory",
+            # What is in L2 depends on where results lie.
+            "tile-prefetch-weights",
+        ),
+    ),
     Phase("isa", ("convert-tile-to-npu-isa", "npu-isa-insert-sync", "npu-isa-cleanup")),
 )

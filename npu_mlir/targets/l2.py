@@ -9,7 +9,7 @@ L2_STATES = ("cold", "warm", "off")
 """Nothing; what the program that has just run left there; or no L2: GM is one flat memory, as on machines that have
 none."""
 
-DEFAULT_L2 = "off"
+DEFAULT_L2 = "cold"
 
 
 def l2_state(asked: str | None, target: Target) -> str:

@@ -37,6 +37,7 @@ def add_model_options(parser: ArgumentParser) -> None:
     add("--shape", action="append", default=[], metavar="INPUT=1x3x48x192", help="the shape of an input")
     add("--precision", metavar="f32|f16", help="the type that floats are computed in (default: f32)")
     add("--fallback", metavar="host", help="leave nodes that cannot be compiled to the host (off by default)")
+    add("--prefetch", metavar="8MiB|off", help="how far ahead to bring weights to L2 (default: 16MiB)")
     add(
         "--unroll",
         metavar="N",
@@ -75,6 +76,7 @@ def read_model(args: argparse.Namespace, file: str) -> ModelSource:
         bake=baked_of(args),
         fallback=args.fallback,
         unroll=unroll_of(args),
+        prefetch=args.prefetch,
     )
     change_machine(source.program.module, args)
     return source

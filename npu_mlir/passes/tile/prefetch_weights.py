@@ -90,15 +90,15 @@ def _place(
     order = {op: i for i, op in enumerate(block.ops)}
     for op, begun in zip(launches, plan.before, strict=True):
         for launch, operand in begun:
-            _prefetch(viewed(launches[launch].operands[operand]), op, launches[launch], order)
+            _prefetch(viewed(launches[launch].inputs[operand]), op, launches[launch], order)
     _explain(launches[0], plan.window, window, sum(map(len, plan.before)))
 
 
 def _needs(op: tile.LaunchOp, addresses: GmAddresses, kernels: dict[str, KernelTouches]) -> LaunchNeeds:
-    places = [addresses.of(value) for value in (*op.operands, *op.results)]
+    places = [addresses.of(value) for value in (*op.inputs, *op.results)]
     touches = kernels[op.kernel.string_value()].at(places)
-    weights = [i for i, value in enumerate(op.operands) if _is_weight(value)]
-    return LaunchNeeds(touches, len(op.operands), weights)
+    weights = [i for i, value in enumerate(op.inputs) if _is_weight(value)]
+    return LaunchNeeds(touches, len(op.inputs), weights)
 
 
 def _is_weight(value: SSAValue) -> bool:

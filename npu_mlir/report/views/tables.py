@@ -16,7 +16,6 @@ from npu_mlir.report.views.terminal import PlainConsole
 from npu_mlir.simulator import SimulationResult
 from npu_mlir.support.diagnostics import printable
 from npu_mlir.support.node_names import parts
-from npu_mlir.targets.l2 import DEFAULT_L2
 from npu_mlir.validation.intermediates import IntermediateCheck
 
 NAME_WIDTH = 24
@@ -254,7 +253,7 @@ def _title(report: Report) -> str:
     parts = [f"level {report.level}", report.precision]
     if report.cycles is not None:
         parts = [f"target {report.target}", report.precision, f"{report.cores} core"]
-        if report.memory is not None and report.memory.l2 != DEFAULT_L2:
+        if report.memory is not None:
             parts.append(f"L2 {report.memory.l2}")
     return ", ".join(parts)
 

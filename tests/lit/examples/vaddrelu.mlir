@@ -16,11 +16,11 @@
 // RUN: not npu-run %t/race.mlir --load-pass-plugin %examples/instructions/vaddrelu.py 2>&1 | filecheck %s --check-prefix=RACE
 // RUN: not npu-run %t/after.mlir 2>&1 | filecheck %s --check-prefix=UNKNOWN
 
-// TIMES: k0: 2,221 cycles
+// TIMES: k0: 2,071 cycles
 // 64 cycles for 64 groups, 10 + 1 behind the wait for its operands.
 // TIMES: V{{ +}}506{{ +}}570  my.vaddrelu
-// DIFF: {{k0.*}}2,251{{.*}}2,221{{.*}}busy V -32, latency V +2
-// VALUES: 2,221
+// DIFF: {{k0.*}}2,101{{.*}}2,071{{.*}}busy V -32, latency V +2
+// VALUES: 2,071
 // RACE: error: race between MTE2 and V{{.*}}my.vaddrelu
 // UNKNOWN: error: unknown dialect 'my' of operation 'my.vaddrelu'
 

@@ -190,6 +190,12 @@ def test_written_out_or_not(name: str):
     assert any(isinstance(op, scf.ForOp) and has_launches(op) for op in program.module.walk())
 
 
+def test_copies_say_what_they_are_for():
+    _, run = check(scan(20))
+    assert [kernel.loc for kernel in run.kernels if "scan" in kernel.loc.split("+")]
+    assert all(kernel.loc for kernel in run.kernels)
+
+
 def has_launches(op: scf.ForOp) -> bool:
     return any(isinstance(inner, LaunchOp) for inner in op.walk())
 

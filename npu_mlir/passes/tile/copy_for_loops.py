@@ -49,11 +49,13 @@ class CopyForLoops(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = {f.sym_name.data: f for f in op.ops if isinstance(f, FuncOp) and not f.is_declaration}
         put: dict[FuncOp, set[int]] = {}
+        calls: dict[FuncOp, CallOp] = {}
         for call in _calls_in_loops(op):
             if (function := functions.get(call.callee.string_value())) is not None:
                 put.setdefault(function, set()).update(_put_together(call))
+                calls[function] = call
         for function, results in put.items():
-            _copy_returned(function, results)
+            _copy_returned(function, results, calls[function])
 
 
 def _calls_in_loops(module: ModuleOp) -> Iterator[CallOp]:
@@ -78,14 +80,14 @@ def _uses_of_views(value: SSAValue) -> Iterator[Use]:
             yield from _uses_of_views(use.operation.results[0])
 
 
-def _copy_returned(function: FuncOp, put: set[int]) -> None:
-    """Copy those of the results that are put together and need it."""
+def _copy_returned(function: FuncOp, put: set[int], call: CallOp) -> None:
+    """Copy those of the results that are put together and need it; a call says what for."""
     last = cast("ReturnOp", function.body.block.last_op)
     seen: set[SSAValue] = set()
     for i in sorted(put):
         source = _origin(last.operands[i])
         if not isinstance(source.owner, _MADE) or source in seen:
-            last.operands[i] = _copy(last.operands[i], last)
+            last.operands[i] = _copy(last.operands[i], last, call)
         seen.add(source)
 
 
@@ -96,12 +98,11 @@ def _origin(value: SSAValue) -> SSAValue:
     return value
 
 
-def _copy(value: SSAValue, before: Operation) -> SSAValue:
-    """A tensor with the same elements, computed before an op."""
+def _copy(value: SSAValue, before: Operation, user: Operation) -> SSAValue:
+    """A tensor with the same elements, computed before an op; it comes from where `user` does."""
     type_ = cast("TensorType[Attribute]", value.type)
     rank = len(type_.get_shape())
-    owner = value.owner if isinstance(value.owner, Operation) else before
-    with located(owner):
+    with located(user):
         empty = tensor.EmptyOp([], type_)
         body = Block(arg_types=[type_.element_type] * 2)
         body.add_op(linalg.YieldOp(body.args[0]))
@@ -110,6 +111,6 @@ def _copy(value: SSAValue, before: Operation) -> SSAValue:
         copy = linalg.GenericOp(
             [value], [empty.tensor], Region(body), ArrayAttr([identity] * 2), parallel, [type_]
         )
-    inherit_location(copy, owner)
+    inherit_location(copy, user)
     cast("Block", before.parent).insert_ops_before([empty, copy], before)
     return copy.results[0]

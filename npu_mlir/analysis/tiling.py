@@ -7,7 +7,8 @@ The formula is a maximum over pipes plus filling and draining the pipeline, in c
     vec   = rows * groups of 256 B in a row, over all operations of the epilogue * 2
     fill  = GM latency + first chunk / rate           drain = the last tile on its way out
 
-Rates and fixed parts are the target's. An operand that does not depend on the inner loops stays in L1.
+Rates and fixed parts are the target's; on one with L2, what is loaded again comes from there if both operands fit. An
+operand that does not depend on the inner loops stays in L1.
 """
 
 from __future__ import annotations
@@ -254,11 +255,16 @@ def _cycles(
     cube = tiles * l0_chunks * (steps * target.cube_steps[p.element][1] + target.latencies["mmad"])
     l0 = (m * k0 / target.rates["l1_l0a"] + k0 * n / target.rates["l1_l0b"]) * p.bits / 8
     mte1 = tiles * l0_chunks * (l0 + 2 * target.latencies["l0_load"])
-    mte2 = 0.0
+    mte2 = repeated = footprint = 0.0
     for map_, size in zip(p.maps, panels, strict=True):
         depends = {d for e in map_ for d in e.dims()}
         times = _trips(p, tile, _enclosing(order, depends) if k_chunks == 1 else order) * k_chunks
         mte2 += times * (size / rate + target.latencies["dma"])
+        first = _trips(p, tile, [d for d in order if d in depends]) * k_chunks
+        footprint += first * size
+        repeated += (times - first) * size
+    if footprint <= target.l2.get("size", 0):
+        mte2 -= repeated * (1 / rate - 1 / max(rate, target.l2["rate"]))
     m, n = (math.prod(tile[d] for d in dims) for dims in (p.m, p.n))
     fix = tiles * m * n * ACCUMULATOR / target.rates.get("l0c_ub", target.rates["l0c_gm"])
     vector = tiles * m * ceil_div(p.epilogue * n, target.vector_bytes) * _SLOPE

@@ -27,6 +27,7 @@ from fuzz.graphs import GraphCase, random_graph  # noqa: E402
 from fuzz.judge import Outcome, is_same, judge_graph  # noqa: E402
 from fuzz.mutants import Mutants  # noqa: E402
 from fuzz.reduce import printed, reduce_graph  # noqa: E402
+from npu_mlir.support.levels import LEVELS  # noqa: E402
 
 OUTPUT = HERE.parent.parent / "build" / "fuzz"
 
@@ -69,19 +70,20 @@ class Findings:
             print(f"{count:7} {name}")
 
 
-def run_graph(seed: int, findings: Findings) -> None:
+def run_graph(seed: int, findings: Findings, emit: str) -> None:
     """Judge the graph of a seed."""
     case = random_graph(seed)
     if case is None:
         findings.outcomes["graphs none"] += 1
         return
-    outcome = judge_graph(case)
-    findings.add("graph", seed, outcome, lambda: _reduced(case, outcome))
+    outcome = judge_graph(case, emit)
+    what = "graph" if emit == "isa" else f"graph-at-{emit}"
+    findings.add(what, seed, outcome, lambda: _reduced(case, outcome, emit))
 
 
-def _reduced(case: GraphCase, outcome: Outcome) -> str:
+def _reduced(case: GraphCase, outcome: Outcome, emit: str) -> str:
     def fails(smaller: GraphCase) -> bool:
-        other = judge_graph(smaller)
+        other = judge_graph(smaller, emit)
         return is_same(other, outcome)
 
     return printed(case if outcome.kind == "hang" else reduce_graph(case, fails))
@@ -99,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         mutants = Mutants(Path(folder))
         for kind, seed in _cases(options):
             if kind == "graph":
-                run_graph(seed, findings)
+                run_graph(seed, findings, options.emit)
             else:
                 outcome = mutants.judge(seed)
                 findings.add("mutant", seed, outcome, partial(mutants.reduced, outcome))
@@ -129,6 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--graphs", type=int, default=1 << 40)
     parser.add_argument("--mutants", type=int, default=1 << 40)
+    parser.add_argument("--emit", choices=LEVELS, default="isa", help="how far graphs are compiled")
     parser.add_argument("--case", help="graph:SEED or mutant:SEED, to run a single case")
     return parser
 

@@ -211,3 +211,17 @@ def test_a_buffer_without_room_for_an_element_divides_nothing_by_zero(space: str
     with pytest.raises(UserError) as error:
         npu_mlir.compile(make_model(graph, 17), target=target, emit="isa")
     assert "unexpected" not in error.value.message
+
+
+@pytest.mark.parametrize("level", ["graph", "linalg", "tile", "tile-memref", "isa"])
+def test_a_single_integer_without_a_sign_has_none_at_any_level(level: str):
+    """A scalar of NumPy is no array: its bits were taken for those of a number with a sign."""
+    x = np.linspace(-50, 3, 8, dtype=np.float32)
+    node = helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "y"])
+    graph = helper.make_graph(
+        [node], "found", [value_info("x", x)], [value_info("y", np.asarray(0, np.uint8))]
+    )
+    program = npu_mlir.compile(make_model(graph, 17), target="toy", emit=level)
+    y = program.run({"x": x})["y"]
+    assert y.dtype == np.uint8
+    assert y == 241

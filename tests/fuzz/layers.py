@@ -216,7 +216,9 @@ def narrow(g: Builder, operator: str) -> bool:
     if "int" in name:
         # Of what has no such integer nothing is said.
         low, high = {"int4": (-8, 8), "uint4": (0, 16)}.get(name, (0 if name[0] == "u" else -100, 100))
-        if value.array.min() < low or value.array.max() >= high:
+        # How fractions are rounded is said in two ways.
+        is_broken = np.any(value.array != np.round(value.array))
+        if is_broken or value.array.min() < low or value.array.max() >= high:
             value = g.new(
                 value.shape, np.float32, g.numbers.integers(low, high, value.shape).astype(np.float32)
             )

@@ -24,6 +24,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from npu_mlir.interpreters import registry
 from npu_mlir.interpreters.numerics import quiet
 from npu_mlir.interpreters.registry import Results, Step
+from npu_mlir.ir.functions import body_of
 from npu_mlir.support.diagnostics import UserError
 
 _Plan = tuple[list[int], list[tuple[Step, list[int], list[int], list[int]]], list[int]]
@@ -90,7 +91,7 @@ class Interpreter:
         function = self.symbol(name)
         if not isinstance(function, FuncOp) or not function.body.blocks:
             raise UserError(f"'@{name}' is not a function with a body")
-        return self.run_isolated(function.body.block, args)
+        return self.run_isolated(body_of(function), args)
 
     def step(self, op: Operation) -> Step:
         """The operation made ready to run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from time import process_time
 from typing import Any
 
@@ -17,6 +18,7 @@ from fuzz.judge import Outcome, judge_graph
 from fuzz.reference import Session, make_model, value_info
 from npu_mlir.dialects.context import make_context
 from npu_mlir.ir.parsing import parse_module
+from npu_mlir.passes.linalg.normalize import Normalize
 from npu_mlir.support.diagnostics import UserError
 
 
@@ -225,3 +227,30 @@ def test_a_single_integer_without_a_sign_has_none_at_any_level(level: str):
     y = program.run({"x": x})["y"]
     assert y.dtype == np.uint8
     assert y == 241
+
+
+def test_a_long_chain_of_insertions_is_looked_at_once():
+    """It was looked at again from each of its insertions, and each time all boxes were compared: cubic time."""
+    count = 400
+    lines = ["%t0 = tensor.empty() : tensor<400xf32>"]
+    for i in range(count):
+        types = f"tensor<1xf32> into tensor<{count}xf32>"
+        lines.append(f"%t{i + 1} = tensor.insert_slice %x into %t{i}[{i}] [1] [1] : {types}")
+    lines.append(f"func.return %t{count} : tensor<{count}xf32>")
+    text = f"func.func @main(%x: tensor<1xf32>) -> tensor<{count}xf32> {{\n" + "\n".join(lines) + "\n}"
+    ctx = make_context()
+    module = parse_module(ctx, text, "chain.mlir")
+    start = process_time()
+    Normalize().apply(ctx, module)
+    assert process_time() - start < 4
+    assert not any(op.name == "tensor.insert_slice" for op in module.walk())
+
+
+def test_a_function_with_jumps_is_refused_with_its_place(tmp_path: Path):
+    path = tmp_path / "jumps.mlir"
+    path.write_text(
+        "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "  func.return %x : tensor<4xf32>\n^bb1(%z: f32):\n  func.return %x : tensor<4xf32>\n}\n"
+    )
+    with pytest.raises(UserError, match="jumps between blocks"):
+        npu_mlir.api.load(path).run([np.ones(4, np.float32)])

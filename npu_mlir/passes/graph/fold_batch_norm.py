@@ -41,6 +41,7 @@ from npu_mlir.dialects.graph import (
 )
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.ir.constants import constant_of
+from npu_mlir.ir.functions import body_of
 from npu_mlir.ir.weights import WeightStore, weights_of
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.graph.fold_constants import fold
@@ -67,10 +68,10 @@ class FoldBatchNorm(ModulePass):
         interpreter = Interpreter(op)
         releaser = WeightReleaser(op)
         for function in functions(op):
-            for candidate in graph_ops(function.body.block):
+            for candidate in graph_ops(body_of(function)):
                 if isinstance(candidate, BatchNormOp):
                     _expand(candidate, store, interpreter)
-            for candidate in graph_ops(function.body.block):
+            for candidate in graph_ops(body_of(function)):
                 if isinstance(candidate, ConvOp) and isinstance(element_of(candidate.result), AnyFloat):
                     _absorb_users(candidate, store, releaser)
         erase_dead_ops(op)

@@ -24,6 +24,7 @@ from xdsl.passes import ModulePass
 from npu_mlir.dialects.graph import ExpandOp, GraphOp, location_of, shape_of
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.ir.constants import constant_of
+from npu_mlir.ir.functions import body_of
 from npu_mlir.ir.weights import weights_of
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.graph.rewriting import functions, graph_ops, insert_constant, replace
@@ -41,7 +42,7 @@ class FoldConstants(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         interpreter = Interpreter(op)
         for function in functions(op):
-            for candidate in graph_ops(function.body.block):
+            for candidate in graph_ops(body_of(function)):
                 fold(candidate, interpreter)
         erase_dead_ops(op)
 

@@ -27,6 +27,7 @@ from xdsl.passes import ModulePass
 
 from npu_mlir.dialects.graph import AddOp, MulOp, SigmoidOp, TanhOp, shape_of
 from npu_mlir.ir.constants import constant_of
+from npu_mlir.ir.functions import body_of
 from npu_mlir.ir.weights import WeightStore, weights_of
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.graph.rewriting import (
@@ -49,7 +50,7 @@ class FormSigmoid(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = weights_of(op)
         for function in functions(op):
-            for candidate in graph_ops(function.body.block):
+            for candidate in graph_ops(body_of(function)):
                 if isinstance(candidate, TanhOp):
                     _rewrite(candidate, store)
         erase_dead_ops(op)

@@ -27,6 +27,7 @@ from xdsl.rewriter import Rewriter
 from npu_mlir.dialects.graph import GraphOp
 from npu_mlir.dialects.graph.base import is_static
 from npu_mlir.dialects.graph.shapes import ShapeError
+from npu_mlir.ir.functions import body_of
 from npu_mlir.passes.graph.rewriting import functions
 from npu_mlir.support.diagnostics import UserError
 
@@ -42,7 +43,7 @@ class InferShapes(ModulePass):
 
 
 def _infer(function: FuncOp) -> None:
-    block = function.body.block
+    block = body_of(function)
     for index, argument in enumerate(block.args):
         if isinstance(argument.type, TensorType) and not is_static(argument):
             name = function.sym_name.data

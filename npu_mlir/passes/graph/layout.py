@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from npu_mlir.dialects.graph import GraphOp, ReshapeOp, TransposeOp, shape_of
+from npu_mlir.ir.functions import body_of
 from npu_mlir.ir.weights import weights_of
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.graph.rewriting import WeightReleaser, functions, graph_ops, insert_before, replace
@@ -50,14 +51,14 @@ class SetLayout(ModulePass):
             return
         transposer, releaser = Transposer(weights_of(op)), WeightReleaser(op)
         for function in functions(op):
-            for candidate in graph_ops(function.body.block):
+            for candidate in graph_ops(body_of(function)):
                 read = list(candidate.operands)
                 transposer.rewrite(candidate)
                 releaser.release(read)
         erase_dead_ops(op)
         releaser.finish()
         for function in functions(op):
-            for candidate in graph_ops(function.body.block):
+            for candidate in graph_ops(body_of(function)):
                 if isinstance(candidate, TransposeOp) and is_reshape(candidate):
                     _as_reshape(candidate)
 

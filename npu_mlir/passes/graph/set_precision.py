@@ -73,6 +73,7 @@ from npu_mlir.dialects.graph import (
 )
 from npu_mlir.dialects.graph.base import element_of
 from npu_mlir.ir.constants import constant_of
+from npu_mlir.ir.functions import body_of
 from npu_mlir.ir.weights import WeightStore, weights_of
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.graph.rewriting import (
@@ -129,7 +130,7 @@ class _Narrower:
 
     def __init__(self, function: FuncOp, store: WeightStore, releaser: WeightReleaser):
         self.function = function
-        self.block = function.body.block
+        self.block = body_of(function)
         self.store = store
         self.releaser = releaser
         self.wide_ops = _wide_ops(graph_ops(self.block))

@@ -26,8 +26,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import (
@@ -63,7 +65,8 @@ class Normalize(ModulePass):
     name = "linalg-normalize"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for rewrite in (_rewrite_tensor_op, _rewrite_generic, _copy_for_others):
+        chains = _Chains()
+        for rewrite in (partial(_rewrite_tensor_op, chains), _rewrite_generic, _copy_for_others):
             # Scalar operations in bodies are most of all, and nothing is done about them.
             for inner in [o for o in op.walk() if _is_on_tensors(o)]:
                 if inner.parent is not None and _is_static(inner):
@@ -101,11 +104,11 @@ def _replace(op: Operation, build: Callable[[Builder], SSAValue]) -> None:
 # ---- tensor ops ------------------------------------------------------------------------------------------------------
 
 
-def _rewrite_tensor_op(op: Operation) -> None:
+def _rewrite_tensor_op(chains: _Chains, op: Operation) -> None:
     if isinstance(op, tensor.ConcatOp):
         _replace(op, lambda b: _concat(b, op))
     elif isinstance(op, tensor.InsertSliceOp):
-        if not _is_inner_insert(op):
+        if not chains.goes_on(op):
             _replace(op, lambda b: _inserted(b, op))
     elif isinstance(op, tensor.SplatOp):
         _replace(op, lambda b: b.fill_with(op.input, shape_of(op.result)))
@@ -150,19 +153,6 @@ def _slice_then_collapse(b: Builder, op: tensor.ExtractSliceOp) -> SSAValue:
 
 
 @dataclass(frozen=True)
-class _Box:
-    """Where a piece of a tensor lies."""
-
-    offsets: Shape
-    sizes: Shape
-
-    def overlaps(self, other: _Box) -> bool:
-        """Whether an element belongs to both."""
-        sides = zip(self.offsets, self.sizes, other.offsets, other.sizes, strict=True)
-        return all(a < c + m and c < a + n for a, n, c, m in sides)
-
-
-@dataclass(frozen=True)
 class _Piece:
     """A tensor and where it goes."""
 
@@ -184,27 +174,57 @@ def _concat(b: Builder, op: tensor.ConcatOp) -> SSAValue:
     return _join(b, pieces, shape_of(op.result))
 
 
-def _is_inner_insert(op: tensor.InsertSliceOp) -> bool:
-    """Whether another insertion goes on from this one, which then takes it in."""
+class _Chains:
+    """Chains of insertions, each looked at once however long it is."""
+
+    def __init__(self) -> None:
+        self._goes_on: dict[Operation, bool] = {}
+
+    def goes_on(self, op: tensor.InsertSliceOp) -> bool:
+        """Whether another insertion goes on from this one, which then takes it in."""
+        if op not in self._goes_on:
+            ops = _before(op)
+            while (following := _following(ops[-1])) is not None:
+                ops.append(following)
+            joined = _joined(ops)
+            self._goes_on.update((o, number < joined) for number, o in enumerate(ops, 1))
+        return self._goes_on[op]
+
+
+def _before(op: tensor.InsertSliceOp) -> list[tensor.InsertSliceOp]:
+    """The insertions that `op` goes on from, each used by the next alone, and `op`."""
+    ops = [op]
+    while isinstance(owner := ops[-1].dest.owner, tensor.InsertSliceOp) and _following(owner) is not None:
+        ops.append(owner)
+    return ops[::-1]
+
+
+def _following(op: tensor.InsertSliceOp) -> tensor.InsertSliceOp | None:
+    """The insertion that alone uses the result of `op`, to insert into it."""
     uses = list(op.result.uses)
-    if len(uses) != 1:
-        return False
-    user = uses[0].operation
-    return isinstance(user, tensor.InsertSliceOp) and user.dest is op.result and _chain(user) is not None
+    user = uses[0].operation if len(uses) == 1 else None
+    return user if isinstance(user, tensor.InsertSliceOp) and user.dest is op.result else None
+
+
+def _joined(ops: Sequence[tensor.InsertSliceOp]) -> int:
+    """How many insertions from the first on can be pieces of one tensor: disjoint ones of an empty tensor."""
+    if not isinstance(ops[0].dest.owner, tensor.EmptyOp):
+        return 0
+    sides = (len(ops), len(shape_of(ops[0].result)))
+    first = np.array([_numbers(op.static_offsets) for op in ops], np.int64).reshape(sides)
+    end = first + np.array([_numbers(op.static_sizes) for op in ops], np.int64).reshape(sides)
+    for number, op in enumerate(ops):
+        before = slice(0, number)
+        overlaps = np.all((first[before] < end[number]) & (first[number] < end[before]), axis=1)
+        if overlaps.any() or not _is_plain(op):
+            return number
+    return len(ops)
 
 
 def _chain(op: tensor.InsertSliceOp) -> list[tensor.InsertSliceOp] | None:
     """The insertions, each used by the next alone, from an empty tensor to `op`; their boxes are disjoint."""
-    ops = [op]
-    while isinstance(owner := ops[-1].dest.owner, tensor.InsertSliceOp):
-        if owner.result.uses.get_length() != 1:
-            return None
-        ops.append(owner)
-    if not isinstance(ops[-1].dest.owner, tensor.EmptyOp):
-        return None
-    boxes = [_Box(_numbers(o.static_offsets), _numbers(o.static_sizes)) for o in ops]
-    disjoint = not any(boxes[i].overlaps(boxes[j]) for i in range(len(boxes)) for j in range(i))
-    return list(reversed(ops)) if disjoint and all(map(_is_plain, ops)) else None
+    ops = _before(op)
+    return ops if _joined(ops) == len(ops) else None
 
 
 def _numbers(attr: DenseArrayBase[Any]) -> Shape:

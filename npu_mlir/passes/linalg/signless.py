@@ -34,6 +34,7 @@ from xdsl.rewriter import Rewriter
 
 from npu_mlir.dialects.graph import HostCallOp, WeightOp
 from npu_mlir.ir.constants import dense, dense_array
+from npu_mlir.ir.functions import body_of
 from npu_mlir.support.dtypes import is_narrow_integer, numpy_dtype
 
 BYTE = 8
@@ -71,7 +72,7 @@ def _changes(type_: Attribute) -> bool:
 def make_signless(function: FuncOp, narrow: bool) -> None:
     """Change all types inside a function of one block; `narrow` says whether those of narrow integers too."""
     changes = _changes if narrow else is_unsigned
-    block = function.body.block
+    block = body_of(function)
     inside = list(block.walk())
     if not any(changes(value.type) for value in (*block.args, *(r for op in inside for r in op.results))):
         return

@@ -73,6 +73,7 @@ from npu_mlir.analysis.structured.nest import (
 )
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.graph import HostCallOp
+from npu_mlir.ir.functions import body_of
 from npu_mlir.ir.structural_keys import StructuralKeys
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.tile.kernel_remarks import explain_groups
@@ -106,7 +107,7 @@ class FormKernels(ModulePass):
 def _form(function: FuncOp, target: Target, kernels: _Kernels) -> None:
     # What nothing reads would become a kernel without results.
     erase_dead_ops(function)
-    block = function.body.block
+    block = body_of(function)
     for scatter in [op for op in block.ops if isinstance(op, tile.ScatterOp)]:
         _launch_scatter(scatter, kernels, target)
     _hand_on_gathered(block)

@@ -29,6 +29,7 @@ from xdsl.traits import IsTerminator, SymbolOpInterface
 
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.graph import GraphOp
+from npu_mlir.ir.functions import body_of
 from npu_mlir.ir.weights import forget_weights
 from npu_mlir.passes.dce import erase_dead_ops
 
@@ -70,7 +71,7 @@ def clean(module: ModuleOp) -> None:
 def _drop_unused_arguments(function: FuncOp) -> None:
     if _is_called(function):
         return
-    block = function.body.block
+    block = body_of(function)
     for arg in reversed(block.args):
         if arg.first_use is None:
             block.erase_arg(arg)
@@ -88,7 +89,7 @@ def _is_called(function: FuncOp) -> bool:
 
 def set_type(function: FuncOp) -> None:
     """Bring the type of a function in line with its body; names of inputs or outputs whose number changed go."""
-    block = function.body.block
+    block = body_of(function)
     last = block.last_op
     inputs = [arg.type for arg in block.args]
     outputs = [operand.type for operand in last.operands] if last is not None else []
@@ -111,7 +112,7 @@ def erase_symbol(module: ModuleOp, index: int) -> None:
 
 def keep_results(function: FuncOp, kept: Sequence[int]) -> None:
     """Return some of the results only."""
-    last = function.body.block.last_op
+    last = body_of(function).last_op
     assert isinstance(last, ReturnOp)
     last.operands = [last.operands[i] for i in kept]
     set_type(function)
@@ -119,7 +120,7 @@ def keep_results(function: FuncOp, kept: Sequence[int]) -> None:
 
 def cut_after(function: FuncOp, count: int) -> None:
     """Keep the first `count` operations and return the results of the last of them."""
-    block = function.body.block
+    block = body_of(function)
     ops = list(block.ops)
     for op in reversed(ops[count:]):
         block.erase_op(op, safe_erase=False)
@@ -129,7 +130,7 @@ def cut_after(function: FuncOp, count: int) -> None:
 
 def cut_before(function: FuncOp, count: int) -> None:
     """Drop the first `count` operations; what they computed and the others need becomes an argument."""
-    block = function.body.block
+    block = body_of(function)
     ops = list(block.ops)
     dropped = set(ops[:count])
     for op in ops[:count]:
@@ -179,7 +180,7 @@ def new_argument(result: SSAValue, op: Operation) -> SSAValue | None:
     function = op.parent_op()
     if not isinstance(function, FuncOp) or not isinstance(result.type, TensorType):
         return None
-    block = function.body.block
+    block = body_of(function)
     return block.insert_arg(result.type, len(block.args))
 
 
@@ -244,7 +245,7 @@ def drop_attributes(module: ModuleOp) -> None:
 
 def extents(module: ModuleOp) -> list[int]:
     """The extents of the arguments of functions, largest first."""
-    types = [arg.type for function in functions(module) for arg in function.body.block.args]
+    types = [arg.type for function in functions(module) for arg in body_of(function).args]
     found = {size for type_ in types if isinstance(type_, TensorType) for size in type_.get_shape()}
     return sorted((size for size in found if size > 1), reverse=True)
 
@@ -252,13 +253,13 @@ def extents(module: ModuleOp) -> list[int]:
 def shrink_extent(module: ModuleOp, old: int, new: int) -> None:
     """Give all arguments of functions another size where they have the size `old`, and infer what follows."""
     for function in functions(module):
-        for arg in function.body.block.args:
+        for arg in body_of(function).args:
             if isinstance(arg.type, TensorType):
                 shape = [new if size == old else size for size in arg.type.get_shape()]
                 Rewriter.replace_value_with_new_type(
                     arg, TensorType(arg.type.element_type, shape, arg.type.encoding)
                 )
-        for op in function.body.block.ops:
+        for op in body_of(function).ops:
             if isinstance(op, GraphOp):
                 Rewriter.replace_value_with_new_type(op.result, op.infer_type())
         set_type(function)

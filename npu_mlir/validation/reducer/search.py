@@ -20,6 +20,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from npu_mlir.ir.functions import body_of
 from npu_mlir.ir.printing import op_text
 from npu_mlir.ir.verification import verify
 from npu_mlir.support.diagnostics import UserError
@@ -136,7 +137,7 @@ class _Search:
 
     def _results(self, number: int) -> None:
         function = self._function(self.module, number)
-        last = function.body.block.last_op if function is not None else None
+        last = body_of(function).last_op if function is not None else None
         for i in range(len(last.operands) if last is not None else 0):
             if self._on_function(number, partial(edits.keep_results, kept=[i])):
                 return
@@ -146,7 +147,7 @@ class _Search:
         function = self._function(self.module, number)
         if function is None:
             return []
-        ops = list(function.body.block.ops)[:-1]
+        ops = list(body_of(function).ops)[:-1]
         return [i + 1 for i, op in enumerate(ops) if op.operands and op.results]
 
     def _end(self, number: int) -> None:

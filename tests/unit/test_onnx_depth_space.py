@@ -1,5 +1,7 @@
 """DepthToSpace and SpaceToDepth against onnxruntime, in all opsets: ONNX has functions for them in the last only."""
 
+from typing import Any
+
 import numpy as np
 import onnx
 import onnxruntime as ort
@@ -10,7 +12,7 @@ import npu_mlir
 from npu_mlir.support.diagnostics import UserError
 
 
-def model(operator: str, shape: tuple[int, ...], opset: int, **attributes: object) -> onnx.ModelProto:
+def model(operator: str, shape: tuple[int, ...], opset: int, **attributes: Any) -> onnx.ModelProto:
     """One node on an input `x`."""
     graph = helper.make_graph(
         [helper.make_node(operator, ["x"], ["y"], name="blocks", **attributes)],
@@ -33,7 +35,7 @@ def test_depth_to_space(opset: int, mode: str | None):
     x = np.arange(2 * 12 * 3 * 5, dtype=np.float32).reshape(2, 12, 3, 5)
     attributes = {} if mode is None or opset < 11 else {"mode": mode}
     proto = model("DepthToSpace", x.shape, opset, blocksize=2, **attributes)
-    (right,) = ort.InferenceSession(proto.SerializeToString()).run(None, {"x": x})
+    right: Any = ort.InferenceSession(proto.SerializeToString()).run(None, {"x": x})[0]
     assert np.array_equal(computed(proto, x), right)
 
 
@@ -42,7 +44,7 @@ def test_depth_to_space(opset: int, mode: str | None):
 def test_space_to_depth(opset: int, block: int):
     x = np.arange(2 * 2 * 6 * 9, dtype=np.float32).reshape(2, 2, 6, 9)
     proto = model("SpaceToDepth", x.shape, opset, blocksize=block)
-    (right,) = ort.InferenceSession(proto.SerializeToString()).run(None, {"x": x})
+    right: Any = ort.InferenceSession(proto.SerializeToString()).run(None, {"x": x})[0]
     assert np.array_equal(computed(proto, x), right)
 
 

@@ -39,6 +39,7 @@ from npu_mlir.analysis.memory import Lifetime, plan
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.graph import HostCallOp
 from npu_mlir.dialects.tile import element_bits, storage_bytes
+from npu_mlir.ir.functions import body_of
 from npu_mlir.ir.loop_bounds import constant_index, constant_trips
 from npu_mlir.support.arithmetic import round_up
 from npu_mlir.support.diagnostics import UserError
@@ -84,7 +85,7 @@ Reused: TypeAlias = Mapping[str, Sequence[int | None]]
 def plan_results(function: FuncOp, reused: Reused) -> None:
     """Give the results of launches their places in one arena; a view keeps what it views alive, and so does a result
     that lies where an operand does."""
-    block = function.body.block
+    block = body_of(function)
     order = {op: i for i, op in enumerate(block.ops)}
     launches = [op for op in _host_ops(block) if isinstance(op, tile.LaunchOp)]
     roots = {result: _place_of(result, reused) for op in launches for result in op.results}
@@ -134,13 +135,13 @@ def _reused_by(launch: tile.LaunchOp, reused: Reused) -> Sequence[int | None]:
 def _units(
     function: FuncOp, order: dict[Operation, int], roots: dict[OpResult, OpResult], reused: Reused
 ) -> Iterator[_Unit]:
-    for op in _host_ops(function.body.block):
+    for op in _host_ops(body_of(function)):
         if isinstance(op, tile.LaunchOp) or (isinstance(op, tensor.EmptyOp) and _is_put_together(op)):
             loops = _loops_around(op)
             for result in op.results:
                 if roots.get(result, result) is not result:
                     continue
-                ages, last = _reach(result, loops, function.body.block, order, reused)
+                ages, last = _reach(result, loops, body_of(function), order, reused)
                 yield _Unit(result, loops, ages, last)
 
 

@@ -34,6 +34,7 @@ from xdsl.passes import ModulePass
 
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.graph import HostCallOp
+from npu_mlir.ir.functions import body_of
 from npu_mlir.support.locations import inherit_location, located
 
 _VIEWS = (tensor.CollapseShapeOp, tensor.ExpandShapeOp, UnrealizedConversionCastOp)
@@ -82,7 +83,7 @@ def _uses_of_views(value: SSAValue) -> Iterator[Use]:
 
 def _copy_returned(function: FuncOp, put: set[int], call: CallOp) -> None:
     """Copy those of the results that are put together and need it; a call says what for."""
-    last = cast("ReturnOp", function.body.block.last_op)
+    last = cast("ReturnOp", body_of(function).last_op)
     seen: set[SSAValue] = set()
     for i in sorted(put):
         source = _origin(last.operands[i])

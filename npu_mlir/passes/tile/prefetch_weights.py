@@ -37,6 +37,7 @@ from xdsl.passes import ModulePass
 from npu_mlir.analysis.gm_addresses import GmAddresses, KernelTouches, viewed
 from npu_mlir.analysis.prefetch import LaunchNeeds, plan_prefetches
 from npu_mlir.dialects import npu_isa, tile
+from npu_mlir.ir.functions import body_of
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.locations import located
 from npu_mlir.support.remarks import RemarkKind, remark
@@ -62,7 +63,7 @@ class PrefetchWeights(ModulePass):
         touches = {name: KernelTouches(kernel) for name, kernel in kernels.items()}
         for function in op.ops:
             if isinstance(function, FuncOp) and not function.is_declaration:
-                _place(function.body.block, GmAddresses(op), touches, window, int(target.l2["size"]))
+                _place(body_of(function), GmAddresses(op), touches, window, int(target.l2["size"]))
 
 
 def _bytes(window: str) -> int:

@@ -407,6 +407,7 @@ def main() -> None:
     parser.add_argument(
         "--results", metavar="FILE.json", type=Path, help="keep verdicts; don't run those in it"
     )
+    parser.add_argument("--known", action="store_true", help="run nothing: show what --results has")
     parser.add_argument(
         "--page", metavar="FILE.md", type=Path, help="write the table between marks of a page"
     )
@@ -415,10 +416,14 @@ def main() -> None:
     if args.results is not None and args.results.exists():
         kept = json.loads(args.results.read_text())
     rows: list[tuple[str, str, Verdict]] = []
+    missing: list[str] = []
     print(HEADER)
     for precision in (args.precision,) if args.precision else ("f32", "f16"):
         for model in (model for model in MODELS if args.k in model.name):
             key = f"{model.name} {precision}"
+            if args.known and key not in kept:
+                missing.append(key)
+                continue
             verdict = Verdict(**kept[key]) if key in kept else judge(model, precision, args.seconds)
             rows.append((model.name, precision, verdict))
             print(_row(*rows[-1]), flush=True)
@@ -426,6 +431,8 @@ def main() -> None:
                 kept[key] = asdict(verdict)
                 args.results.write_text(json.dumps(kept, indent=1) + "\n")
     summary = _summary((precision, verdict) for _, precision, verdict in rows)
+    if missing:
+        summary.append(f"Not measured: {', '.join(missing)}.")
     print("\n" + "\n".join(summary))
     if args.page is not None:
         table = "\n".join([HEADER, *(_row(*row) for row in rows)])

@@ -279,7 +279,7 @@ def sequence(g: Builder, operator: str) -> bool:
     name = f"{g.prefix}{len(g.nodes)}"
     sizes = g.random.choice((None, 1, 2, (extent - extent // 2, extent // 2)))
     by = [] if sizes is None else [g.indices(sizes)]
-    keep = {"keepdims": 1} if sizes is None or g.chance(0.5) else {}
+    keep: dict[str, Any] = {"keepdims": 1} if sizes is None or g.chance(0.5) else {}
     split = helper.make_node(
         "SplitToSequence", [value.name, *(v.name for v in by)], [f"{name}_parts"], axis=axis, **keep
     )

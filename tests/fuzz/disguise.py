@@ -11,7 +11,7 @@ import onnx
 from fuzz.graphs import GraphCase
 from npu_mlir.support.levels import LEVELS
 
-NAMES = (
+NAMES: tuple[str, ...] = (
     "é", "名前", "a b", "a.b", "a_b", "a/b", "/layer.0/out:0", "%0", "0", "1", "main", "in0", "v0", "c0",
     "x\ty", "x\ny",
     "\x1b[31mred", "<b>", "&amp;", '"quoted"', "back\\slash", "\u202eright", "😀", "e\u0301", "\x7f", "arg0",

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -593,10 +594,8 @@ def is_in_range(array: Array, result: Array) -> bool:
 
 def generators() -> dict[str, Callable[[Builder, str], Spec | bool | None]]:
     """All generators: their modules register them."""
-    import fuzz.bodies
-    import fuzz.layers
-    import fuzz.operators  # noqa: F401
-
+    for name in ("bodies", "layers", "operators"):
+        import_module(f"fuzz.{name}")
     return GENERATORS
 
 

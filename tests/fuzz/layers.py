@@ -223,7 +223,9 @@ def narrow(g: Builder, operator: str) -> bool:
                 value.shape, np.float32, g.numbers.integers(low, high, value.shape).astype(np.float32)
             )
     at = f"{g.prefix}{len(g.nodes)}"
-    saturate = {"saturate": g.random.randint(0, 1)} if "e" in name[:1] and g.chance(0.4) else {}
+    saturate: dict[str, Any] = (
+        {"saturate": g.random.randint(0, 1)} if "e" in name[:1] and g.chance(0.4) else {}
+    )
     nodes = [helper.make_node("Cast", [value.name], [f"{at}_n"], to=number, **saturate)]
     inner, operands = f"{at}_n", [value]
     moves = ["Reshape", "Transpose", "Identity"] if value.rank else ["Identity"]

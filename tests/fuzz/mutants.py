@@ -108,7 +108,7 @@ class Mutants:
         """In the folder, with standard streams of our own."""
         before, stdin = Path.cwd(), sys.stdin
         os.chdir(self.folder)
-        sys.stdin = io.StringIO()
+        sys.stdin = io.TextIOWrapper(io.BytesIO(), "utf-8")
         try:
             yield
         finally:

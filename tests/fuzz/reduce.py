@@ -134,12 +134,13 @@ def _take_out(message: Any, place: int) -> bool:
     numbers = count()
 
     def search(inner: Any) -> bool:
-        for field, value in inner.ListFields():
+        fields: list[tuple[Any, Any]] = inner.ListFields()
+        for field, value in fields:
             repeated = hasattr(value, "__len__") and not isinstance(value, str | bytes)
-            entries = range(len(value)) if repeated else ()
-            for index in reversed(entries):
+            entries: Any = value if repeated else ()
+            for index in reversed(range(len(entries))):
                 if next(numbers) == place:
-                    del value[index]
+                    del entries[index]
                     return True
             if not repeated and next(numbers) == place:
                 inner.ClearField(field.name)

@@ -1,4 +1,6 @@
-"""Fuzz the compiler: python tests/fuzz/run.py [--minutes N] [--graphs N] [--mutants N] [--seed N] [--case KIND:SEED]
+"""Fuzz the compiler: python tests/fuzz/run.py [--minutes N] [--graphs N] [--mutants N] [--seed N] [--emit LEVEL]
+
+or one case of it: --case KIND:SEED
 
 Random ONNX graphs go to instructions and are compared with onnxruntime (`graphs.py`); inputs of the tools are damaged
 (`mutants.py`). Prints how cases end, and each kind of finding with a case cut down; all of that is in build/fuzz as

@@ -43,7 +43,9 @@ def outcome(
     )
     model = make_model(graph, opset)
     right = Session(model).run(inputs)
-    errors = {name: tolerance * (1 + np.abs(array.astype(np.float64))) for name, array in right.items()}
+    errors: dict[str, Any] = {
+        name: tolerance * (1 + np.abs(array.astype(np.float64))) for name, array in right.items()
+    }
     return judge_graph(GraphCase(0, model, {**inputs, **right}, errors, target, precision))
 
 

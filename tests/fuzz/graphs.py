@@ -473,8 +473,10 @@ class Builder:
                 errors[name] = None
                 continue
             size = np.abs(np.where(np.isfinite(array), array, 0).astype(np.float64))
-            # What is inside a graph isn't moved: its own roundings, and onnxruntime's.
-            own = (16 if rounded else 1) * self.epsilon(array) * size + TINY[self.precision]
+            own = self.epsilon(array) * size + TINY[self.precision]
+            if rounded:
+                # What is inside a graph isn't moved: its roundings, which may be those of larger numbers.
+                own += 16 * self.epsilon(array) * (size + 1)
             least = spread[name].max() if array.size else 0.0
             errors[name] = 2 * spread[name] + 0.5 * least + own
         return errors

@@ -150,6 +150,7 @@ ORDERED = frozenset(
         "TopK",
         "Hardmax",
         "Clip",
+        "ReduceLogSumExp",
         "QuantizeLinear",
         "DynamicQuantizeLinear",
     ]

@@ -592,7 +592,11 @@ def pool(g: Builder, operator: str) -> Spec | None:
     value = spatial(g)
     kernel = [g.random.choice((1, 2, 3)) for _ in value.shape[2:]]
     outputs = 2 if operator == "MaxPool" and value.error is None and g.chance(0.1) else 1
-    return Spec(operator, [value], window(g, operator, value.rank - 2, kernel), outputs)
+    attributes = window(g, operator, value.rank - 2, kernel)
+    if str(attributes.get("auto_pad", "")).startswith("SAME"):
+        # onnxruntime pads for a window without dilations, against ONNX and its shape inference.
+        attributes.pop("dilations", None)
+    return Spec(operator, [value], attributes, outputs)
 
 
 @generates("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")

@@ -94,7 +94,7 @@ BUGS = [
     Bug(
         "reads beyond the border get the wrong value", "tile-apply-schedule", "conv",
         f"{TILER}.operands",
-        "if pad is None and self._overhangs", "if pad is not None or self._overhangs",
+        "if op.pad is not None or not self._overhangs", "if op.pad is None and not self._overhangs",
     ),
     Bug(
         "the first piece of the accumulator over and over", "tile-apply-schedule", "matmul",
@@ -119,8 +119,8 @@ BUGS = [
     ),
     Bug(
         "result in GM overwritten", "tile-plan-memory", "chain",
-        "npu_mlir.passes.tile.plan_memory",
-        "        last = max(last, order[user])\n", "        last = order[user]\n",
+        "npu_mlir.passes.tile.arena",
+        "            last = max(last, order[cast(", "            last = min(last, order[cast(",
     ),
     Bug(
         "room for one slot only", "tile-plan-memory", "rows",

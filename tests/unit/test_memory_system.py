@@ -238,8 +238,8 @@ def test_an_exact_cache_has_what_hits_and_takes_no_longer(text: str, size: int):
         assert sum(moved) == cache.hits - hits + cache.misses - misses
         assert moved[0] <= cache.hits - hits
         assert exact <= launch.cycles
-        if size >= 16384:
-            # All fits: the model has lost nothing but what is loaded twice in the first iterations.
+        if size >= 16384 and len(set(places)) == len(places):
+            # All fits: the model has lost nothing. Of one tensor as two operands, it takes each to be cold at first.
             assert (exact, moved[0]) == (launch.cycles, cache.hits - hits)
 
 

@@ -204,6 +204,8 @@ def main() -> None:
         [
             f"Machine: {machine}. Target ascend-910, one core.",
             table(HEADER, rows),
+            "Cycles are behind L2, from a cold start, with prefetches of weights;\n"
+            "[memory-system.md](../docs/memory-system.md) has those of the flat memory of before.\n"
             "npu-run includes start-up, parsing, simulation with values and checks, and the comparison with\n"
             "onnxruntime. For scale, one inference on this CPU with onnxruntime (f32, one thread):",
             table(("model", "onnxruntime"), reference),

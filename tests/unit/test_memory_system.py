@@ -3,6 +3,7 @@ machine; several kernels and cores."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -222,6 +223,11 @@ def timed(module: ModuleOp, target: Target, **options: Any) -> SimulationResult:
 sizes = st.sampled_from((512, 1024, 2048, 3072, 4096, 8192, 16384))
 
 
+def whole_sectors(text: str) -> bool:
+    """Whether all rows of tiles begin and end with a sector, 8 numbers of f32."""
+    return all(int(v) % 8 == 0 for v in re.findall(r"%(?:n|k|tn|tk) = arith.constant (\d+)", text))
+
+
 @settings(max_examples=20, deadline=None)
 @given(programs(), sizes)
 def test_an_exact_cache_has_what_hits_and_takes_no_longer(text: str, size: int):
@@ -238,8 +244,9 @@ def test_an_exact_cache_has_what_hits_and_takes_no_longer(text: str, size: int):
         assert sum(moved) == cache.hits - hits + cache.misses - misses
         assert moved[0] <= cache.hits - hits
         assert exact <= launch.cycles
-        if size >= 16384 and len(set(places)) == len(places):
-            # All fits: the model has lost nothing. Of one tensor as two operands, it takes each to be cold at first.
+        if size >= 16384 and len(set(places)) == len(places) and whole_sectors(text):
+            # All fits: the model has lost nothing. Of one tensor as two operands, it takes each to be cold at first,
+            # and it knows nothing of a neighbour's half of a sector.
             assert (exact, moved[0]) == (launch.cycles, cache.hits - hits)
 
 

@@ -148,7 +148,11 @@ class Program:
         return [_checked(signature, inputs) for signature in signatures]
 
     def random_inputs(self, seed: int = 0) -> dict[str, np.ndarray]:
-        """Inputs that depend on nothing but the seed: normal floats, small non-negative integers."""
+        """Inputs that depend on nothing but the seed: normal floats, small non-negative integers.
+
+        Raises UserError for a negative seed."""
+        if seed < 0:
+            raise UserError(f"a seed for random inputs is at least 0, got {seed}")
         generator = np.random.default_rng(seed)
         return {signature.name: _random(signature, generator) for signature in self.inputs}
 

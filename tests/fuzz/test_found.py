@@ -20,6 +20,7 @@ from npu_mlir.dialects.context import make_context
 from npu_mlir.ir.parsing import parse_module
 from npu_mlir.passes.linalg.normalize import Normalize
 from npu_mlir.support.diagnostics import UserError
+from npu_mlir.tools import npu_run
 
 
 def outcome(
@@ -256,3 +257,10 @@ def test_a_function_with_jumps_is_refused_with_its_place(tmp_path: Path):
     )
     with pytest.raises(UserError, match="jumps between blocks"):
         npu_mlir.api.load(path).run([np.ones(4, np.float32)])
+
+
+def test_a_negative_seed_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    text = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { func.return %x : tensor<4xf32> }"
+    (tmp_path / "m.mlir").write_text(text)
+    assert npu_run.main([str(tmp_path / "m.mlir"), "--seed", "-3"]) == 1
+    assert "a seed for random inputs is at least 0, got -3" in capsys.readouterr().err

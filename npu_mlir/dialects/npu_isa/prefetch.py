@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def
+from xdsl.irdl import irdl_op_definition
 
-from npu_mlir.dialects.tile.prefetch import check_prefetch
+from npu_mlir.dialects.tile.prefetch import PrefetchBase
 
 
 @irdl_op_definition
-class PrefetchOp(IRDLOperation):
+class PrefetchOp(PrefetchBase):
     """HBM -> L2, in the host function, by a queue that belongs to no core: begins when the launches before are over and
     the prefetches before are complete. Nothing waits for it but loads that are the faster for it.
 
@@ -22,11 +20,3 @@ class PrefetchOp(IRDLOperation):
     """
 
     name = "npu_isa.prefetch"
-    source = operand_def(TensorType)
-    assembly_format = "$source attr-dict `:` type($source)"
-
-    def __init__(self, source: SSAValue):
-        super().__init__(operands=[source])
-
-    def verify_(self) -> None:
-        check_prefetch(self)

@@ -10,8 +10,28 @@ from xdsl.utils.exceptions import VerifyException
 from npu_mlir.dialects.tile.kernels import KernelOp
 
 
+class PrefetchBase(IRDLOperation):
+    """What prefetches have at each level: a tensor of known size, brought to L2 in the host function."""
+
+    source = operand_def(TensorType)
+    assembly_format = "$source attr-dict `:` type($source)"
+
+    def __init__(self, source: SSAValue):
+        super().__init__(operands=[source])
+
+    def verify_(self) -> None:
+        around = self.parent_op()
+        while around is not None:
+            if isinstance(around, KernelOp):
+                raise VerifyException("a prefetch stands in the host function, not in a kernel")
+            around = around.parent_op()
+        type_ = self.source.type
+        if not isinstance(type_, TensorType) or not type_.has_static_shape():
+            raise VerifyException(f"how many bytes to bring has to be known, not those of {type_}")
+
+
 @irdl_op_definition
-class PrefetchOp(IRDLOperation):
+class PrefetchOp(PrefetchBase):
     """Begin to bring a tensor from HBM to L2, and go on at once: a queue of its own takes one prefetch after the other.
 
     A hint, which changes no value. What L2 has no room for is not kept; what a launch needs earlier it loads itself.
@@ -24,23 +44,3 @@ class PrefetchOp(IRDLOperation):
     """
 
     name = "tile.prefetch"
-    source = operand_def(TensorType)
-    assembly_format = "$source attr-dict `:` type($source)"
-
-    def __init__(self, source: SSAValue):
-        super().__init__(operands=[source])
-
-    def verify_(self) -> None:
-        check_prefetch(self)
-
-
-def check_prefetch(op: IRDLOperation) -> None:
-    """Raise unless a prefetch stands in a host function and its tensor has a known size."""
-    around = op.parent_op()
-    while around is not None:
-        if isinstance(around, KernelOp):
-            raise VerifyException("a prefetch stands in the host function, not in a kernel")
-        around = around.parent_op()
-    type_ = op.operands[0].type
-    if not isinstance(type_, TensorType) or not type_.has_static_shape():
-        raise VerifyException(f"how many bytes to bring has to be known, not those of {type_}")

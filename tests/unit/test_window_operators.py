@@ -35,17 +35,27 @@ def test_conv_transpose(
     shape: tuple[int, ...], weight: tuple[int, ...], attributes: dict[str, Any], known: bool
 ):
     bias = normal(weight[1] * attributes.get("group", 1))
-    weights: dict[str, Any]
-    inputs, weights = {"x": normal(*shape)}, {"w": normal(*weight)}
-    if not known:
-        weights: dict[str, Any]
-    inputs, weights = {**inputs, **weights}, {}
-    check(model([node("ConvTranspose", "x w b", **attributes)], inputs, b=bias, **weights), inputs, **CLOSE)
+    x, w = {"x": normal(*shape)}, {"w": normal(*weight)}
+    constants: dict[str, Any]
+    inputs, constants = (x, {"b": bias, **w}) if known else ({**x, **w}, {"b": bias})
+    check(model([node("ConvTranspose", "x w b", **attributes)], inputs, **constants), inputs, **CLOSE)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_infinite_operands_of_conv_transpose(known: bool):
+    """They meet no zeros that stand between the elements or around them."""
+    x, weight = normal(1, 2, 5, 5), normal(2, 3, 3, 3)
+    x[0, 0, 2, 1], weight[1, 2, 0, 1] = -np.inf, np.inf
+    attributes: dict[str, Any] = {"strides": [2, 2], "pads": [1, 0, 1, 2], "dilations": [1, 2]}
+    constants: dict[str, Any]
+    inputs, constants = ({"x": x}, {"w": weight}) if known else ({"x": x, "w": weight}, {})
+    check(model([node("ConvTranspose", "x w", **attributes)], inputs, **constants), inputs, **CLOSE)
 
 
 def test_col2im():
     """Blocks that overlap, with strides, dilations and pads."""
     x = {"x": normal(2, 3 * 2 * 3, 16)}
+    x["x"][1, 4, 5], x["x"][0, 2, 3] = np.inf, np.nan
     attributes: dict[str, Any] = {"strides": [2, 1], "dilations": [1, 2], "pads": [1, 0, 0, 2]}
     graph = model([node("Col2Im", "x i b", **attributes)], x, i=np.array([7, 6]), b=np.array([2, 3]))
     check(graph, x, **CLOSE)

@@ -59,7 +59,8 @@ class Target:
     queue_depth: int
     """Instructions that can wait in the queue of each pipe."""
     rates: Mapping[str, float]
-    """Bytes per cycle by path: gm_l1, gm_ub, ub_gm, l0c_gm, l1_l0a, l1_l0b, and l0c_ub unless the cores are split."""
+    """Bytes per cycle by path: gm_l1, gm_ub, ub_gm, l0c_gm, l1_l0a, l1_l0b, and of l0c_ub, ub_l1 and l1_ub those
+    that the machine has."""
     latencies: Mapping[str, int]
     """Cycles: gm (completion of a GM access), dma (fixed part of a transfer), l0_load, mmad, issue, flag, launch,
     scalar_read (the scalar unit makes an integer in UB an index)."""

@@ -93,6 +93,8 @@ class Kernel:
                     "store_part",
                     "reload_part",
                     "fixpipe",
+                    "copy_l1",
+                    "copy_ub",
                     "load_l1",
                     "l0a",
                     "l0b",
@@ -122,6 +124,10 @@ class Kernel:
                 self.emit(f"npu_isa.load_ub {place} -> {at('ub')}<1> {over}")
             case "fixpipe":
                 self.emit(f"npu_isa.fixpipe_ub {at('l0c')}<1> -> {at('ub')}<1> over [8] : f32")
+            case "copy_l1":
+                self.emit(f"npu_isa.copy_l1 {at('ub')}<1> -> {at('l1')}<1> over [8] : f32")
+            case "copy_ub":
+                self.emit(f"npu_isa.copy_ub {at('l1')}<1> -> {at('ub')}<1> over [8] : f32")
             case "mmad":
                 self.emit(
                     f"npu_isa.mmad {at('l0a')}, {at('l0b')} -> {at('l0c')} over [16, 16, 16] : f16 -> f32"

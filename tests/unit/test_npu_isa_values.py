@@ -221,6 +221,19 @@ def test_fixpipe_to_ub_moves_a_strided_block(machine: Machine):
     np.testing.assert_array_equal(machine.get(Space.UB, 0, (5, 3), np.float32), values[1:, :5].T)
 
 
+@pytest.mark.parametrize(
+    ("kind", "source", "dest"),
+    [(npu_isa.CopyL1Op, Space.UB, Space.L1), (npu_isa.CopyUbOp, Space.L1, Space.UB)],
+)
+def test_copies_between_l1_and_ub_move_a_strided_block(
+    machine: Machine, kind: type[npu_isa.LocalCopy], source: Space, dest: Space
+):
+    values = np.arange(32, dtype=np.float32).reshape(4, 8)
+    machine.put(source, 0, values)
+    machine.run(kind(addr(source), addr(dest), (3, 5), (8, 1), (1, 3), f32), 32, 0)
+    np.testing.assert_array_equal(machine.get(dest, 0, (5, 3), np.float32), values[1:, :5].T)
+
+
 # ---- cube ------------------------------------------------------------------------------------------------------------
 
 

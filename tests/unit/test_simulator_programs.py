@@ -107,6 +107,7 @@ class Writer:
             f"npu_isa.load_l0b {source}<1, 4> -> %b over [4, 4] rows 1 : f32",
             f"npu_isa.mmad %a, %b -> %c over [4, 4, 4] init {self.pick(conditions)} : f32 -> f32",
             f"npu_isa.fixpipe_ub %c<4, 1> -> {self.address(indices, 'ub')}<4, 1> over [4, 4] : f32",
+            f"npu_isa.copy_l1 {self.address(indices, 'ub')}<4, 1> -> {source}<1, 4> over [4, 4] : f32",
         ]
 
     def write_for(self, indices: list[str], conditions: list[str], depth: int) -> None:

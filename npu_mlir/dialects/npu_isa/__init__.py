@@ -33,7 +33,15 @@ from npu_mlir.dialects.npu_isa.base import (
 )
 from npu_mlir.dialects.npu_isa.cube import MmadOp
 from npu_mlir.dialects.npu_isa.gm import FixpipeGmOp, GmLoad, GmStore, LoadL1Op, LoadUbOp, StoreUbOp
-from npu_mlir.dialects.npu_isa.local import FixpipeUbOp, L0Load, LoadL0AOp, LoadL0BOp
+from npu_mlir.dialects.npu_isa.local import (
+    CopyL1Op,
+    CopyUbOp,
+    FixpipeUbOp,
+    L0Load,
+    LoadL0AOp,
+    LoadL0BOp,
+    LocalCopy,
+)
 from npu_mlir.dialects.npu_isa.prefetch import PrefetchOp
 from npu_mlir.dialects.npu_isa.rows import GatherUbOp, ReadIndexOp, ScatterUbOp
 from npu_mlir.dialects.npu_isa.sync import BarrierOp, FlagInstruction, SetFlagOp, WaitFlagOp
@@ -57,6 +65,8 @@ INSTRUCTIONS: tuple[type[Instruction], ...] = (
     StoreUbOp,
     ScatterUbOp,
     FixpipeGmOp,
+    CopyL1Op,
+    CopyUbOp,
     FixpipeUbOp,
     LoadL0AOp,
     LoadL0BOp,
@@ -86,6 +96,8 @@ __all__ = [
     "AtOp",
     "BarrierOp",
     "BufferOp",
+    "CopyL1Op",
+    "CopyUbOp",
     "CubeWork",
     "Elements",
     "Extent",
@@ -101,6 +113,7 @@ __all__ = [
     "LoadL0BOp",
     "LoadL1Op",
     "LoadUbOp",
+    "LocalCopy",
     "MmadOp",
     "MoveWork",
     "NpuIsa",

@@ -141,6 +141,104 @@ class FixpipeUbOp(Instruction):
         check_epilogue(self.epilogue, self.element, self.dest_element)
 
 
+class LocalCopy(Instruction):
+    """On-chip -> on-chip, between L1 and UB: `dest[sum d*dest_strides] = source[sum d*source_strides]`."""
+
+    SOURCE: ClassVar[Space]
+    DEST: ClassVar[Space]
+    source = operand_def(AddrType)
+    dest = operand_def(AddrType)
+    shape = prop_def(DenseArrayBase)
+    source_strides = prop_def(DenseArrayBase)
+    dest_strides = prop_def(DenseArrayBase)
+    element = prop_def(Attribute)
+    custom_directives = (Over, Strides)
+    assembly_format = (
+        "$source custom<Strides>($source_strides) `->` $dest custom<Strides>($dest_strides) custom<Over>($shape) "
+        "attr-dict `:` $element"
+    )
+
+    def __init__(
+        self,
+        source: SSAValue,
+        dest: SSAValue,
+        shape: Sequence[int],
+        source_strides: Sequence[int],
+        dest_strides: Sequence[int],
+        element: Attribute,
+    ):
+        super().__init__(
+            operands=[source, dest],
+            properties={
+                "shape": array(shape),
+                "source_strides": array(source_strides),
+                "dest_strides": array(dest_strides),
+                "element": element,
+            },
+        )
+
+    def accesses(self, cube: Cube) -> tuple[Access, ...]:
+        shape, bits = ints(self.shape), element_bits(self.element)
+        with located_errors(self):
+            source = strided_extent(shape, ints(self.source_strides), bits)
+            dest = strided_extent(shape, ints(self.dest_strides), bits)
+        return Access(self.source, False, source), Access(self.dest, True, dest)
+
+    def elements(self) -> tuple[Elements, ...]:
+        shape, size = ints(self.shape), element_bytes(self.element)
+        return tuple(
+            Elements(shape, ints(strides), size) for strides in (self.source_strides, self.dest_strides)
+        )
+
+    def work(self) -> MoveWork:
+        strides = ints(self.source_strides), ints(self.dest_strides)
+        return MoveWork(
+            f"{self.SOURCE}_{self.DEST}", moved_bytes(ints(self.shape), element_bits(self.element), *strides)
+        )
+
+    def verify_(self) -> None:
+        check_shape(ints(self.shape), ints(self.source_strides), ints(self.dest_strides))
+        check_distinct(ints(self.shape), ints(self.dest_strides))
+
+
+@irdl_op_definition
+class CopyL1Op(LocalCopy):
+    """UB -> L1: what the vector unit has made becomes an operand of the cube.
+
+    Example:
+
+    ```mlir
+    npu_isa.copy_l1 %u<56, 1> -> %a<64, 1> over [16, 50] : f16
+    ```
+    """
+
+    name = "npu_isa.copy_l1"
+    PIPE: ClassVar[Pipe] = Pipe.MTE3
+    SOURCE: ClassVar[Space] = Space.UB
+    DEST: ClassVar[Space] = Space.L1
+    source = operand_def(ADDRESS[Space.UB])
+    dest = operand_def(ADDRESS[Space.L1])
+
+
+@irdl_op_definition
+class CopyUbOp(LocalCopy):
+    """L1 -> UB: what lies in L1 is read by the vector unit.
+
+    Example:
+
+    ```mlir
+    npu_isa.copy_ub %a<64, 1> -> %u<56, 1> over [16, 50] : f16
+    ```
+    """
+
+    name = "npu_isa.copy_ub"
+    PIPE: ClassVar[Pipe] = Pipe.MTE1
+    SOURCE: ClassVar[Space] = Space.L1
+    DEST: ClassVar[Space] = Space.UB
+    source = operand_def(ADDRESS[Space.L1])
+    dest = operand_def(ADDRESS[Space.UB])
+
+
 class L0Load(Instruction):
     """L1 -> L0: the strided block `shape`/`strides` at `source`, its first `rows` dims flattened to matrix rows, the
     rest to columns, packed as a row-major matrix padded with zeros to multiples of the cube's side.

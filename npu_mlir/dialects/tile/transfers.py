@@ -44,6 +44,7 @@ LOADS: frozenset[tuple[Space, Space]] = frozenset(
         (Space.L1, Space.L0B),
         (Space.L0C, Space.UB),
         (Space.UB, Space.L1),
+        (Space.L1, Space.UB),
         (Space.UB, Space.UB),
     }
 )

@@ -138,6 +138,15 @@ def fixpipe_ub(interp: Interpreter, op: npu_isa.FixpipeUbOp, args: Results) -> R
     return ()
 
 
+@impl("npu_isa.copy_l1")
+@impl("npu_isa.copy_ub")
+def local_copy(interp: Interpreter, op: npu_isa.LocalCopy, args: Results) -> Results:
+    core, shape, dtype = core_of(interp), ints(op.shape), numpy_dtype(op.element)
+    source = core.view(op.SOURCE, args[0], shape, ints(op.source_strides), dtype)
+    core.view(op.DEST, args[1], shape, ints(op.dest_strides), dtype)[...] = source
+    return ()
+
+
 @impl("npu_isa.load_l0a")
 @impl("npu_isa.load_l0b")
 def l0_load(interp: Interpreter, op: npu_isa.L0Load, args: Results) -> Results:

@@ -117,6 +117,7 @@ _LOAD_PIPES = {
     (Space.L1, Space.L0B): Pipe.MTE1,
     (Space.L0C, Space.UB): Pipe.FIX,
     (Space.UB, Space.L1): Pipe.MTE3,
+    (Space.L1, Space.UB): Pipe.MTE1,
 }
 
 

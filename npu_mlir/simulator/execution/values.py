@@ -198,6 +198,18 @@ def _fixpipe_ub(core: Core, l0: L0, op: npu_isa.FixpipeUbOp) -> Run:
     return cached(prepare)
 
 
+@decoded(npu_isa.CopyL1Op, npu_isa.CopyUbOp)
+def _local_copy(core: Core, l0: L0, op: npu_isa.LocalCopy) -> Run:
+    shape, dtype = ints(op.shape), numpy_dtype(op.element)
+    source_strides, dest_strides = ints(op.source_strides), ints(op.dest_strides)
+
+    def prepare(source: int, dest: int) -> Thunk:
+        block = core.view(op.SOURCE, source, shape, source_strides, dtype)
+        return partial(np.copyto, core.view(op.DEST, dest, shape, dest_strides, dtype), block)
+
+    return cached(prepare)
+
+
 def _drain(block: np.ndarray, out: np.ndarray, steps: tuple[Step, ...]) -> Thunk:
     """Copy accumulators after these steps of the fixpipe, with a cast; as `epilogue`, with one call where one does."""
     match steps:

@@ -19,8 +19,10 @@
 
 and `tile.scatter` likewise `npu_isa.scatter_ub`.
 
-Does not handle: a window (two tile dims in one coordinate) over GM, moves from UB to L1, L0 loads of more dims than
-an instruction has (their packing cannot be cut).
+Moves between UB and L1 become `npu_isa.copy_l1` and `npu_isa.copy_ub`.
+
+Does not handle: a window (two tile dims in one coordinate) over GM, L0 loads of more dims than an instruction has
+(their packing cannot be cut).
 """
 
 from __future__ import annotations
@@ -71,6 +73,8 @@ def lower_load(ctx: KernelContext, op: tile.LoadOp) -> None:
             _emit_l0_load(ctx, address, strides, dest)
         case Space.L0C, Space.UB:
             _emit_fixpipe_ub(ctx, op, (address, strides, source), dest)
+        case (Space.UB, Space.L1) | (Space.L1, Space.UB):
+            _emit_local_copy(ctx, op, (address, strides, source), dest)
         case Space.UB, Space.UB:
             nest = StridedLoops(dest.shape, (dest.strides, strides))
             emit_vector(ctx, npu_isa.VUnaryOp, "copy", nest, [dest.address, address], [dest, source])
@@ -263,6 +267,31 @@ def _collapse_in_order(nest: StridedLoops) -> StridedLoops:
     if not short.rank:
         return StridedLoops((1,), ((1,),))
     return StridedLoops(short.extents, short.strides[1:])
+
+
+def _emit_local_copy(
+    ctx: KernelContext,
+    op: tile.LoadOp,
+    block: tuple[SSAValue, tuple[int, ...], PlacedBuffer],
+    dest: PlacedBuffer,
+) -> None:
+    address, strides, source = block
+    if f"{source.space}_{dest.space}" not in ctx.target.rates:
+        raise UserError(
+            f"{ctx.target.name} has no path from {source.space} to {dest.space}",
+            notes=[f"--set rates.{source.space}_{dest.space}=128 is a machine that has"],
+            loc=op,
+        )
+    nest = collapse(drop_unit_dims(StridedLoops(dest.shape, (strides, dest.strides))))
+    outside, inside = split(nest, npu_isa.MAX_DIMS)
+    ivs = [ctx.loop(extent) for extent in outside.extents]
+    from_ = advance(ctx, address, outside.strides[0], ivs, source.element_bytes)
+    to = advance(ctx, dest.address, outside.strides[1], ivs, dest.element_bytes)
+    if not inside.rank:
+        inside = StridedLoops((1,), ((1,), (1,)))
+    instruction = npu_isa.CopyL1Op if dest.space is Space.L1 else npu_isa.CopyUbOp
+    from_strides, to_strides = inside.strides
+    ctx.emit(instruction(from_, to, inside.extents, from_strides, to_strides, dest.element))
 
 
 def _emit_fixpipe_ub(

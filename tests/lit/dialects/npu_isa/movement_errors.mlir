@@ -108,3 +108,17 @@ func.func @f(%y: memref<8xi8, #tile.space<gm>>) {
   npu_isa.fixpipe_gm %c<1> -> %y[] over [8] map affine_map<(a) -> (a)> of i8 : memref<8xi8, #tile.space<gm>>
   func.return
 }
+
+// -----
+
+// CHECK: 'npu_isa.copy_l1' op expected a stride for each dim of [8], got [8, 1]
+%l = npu_isa.buffer 1 x 64 at 0 : !npu_isa.addr<l1>
+%u = npu_isa.buffer 1 x 64 at 0 : !npu_isa.addr<ub>
+npu_isa.copy_l1 %u<1> -> %l<8, 1> over [8] : f32
+
+// -----
+
+// CHECK: 'npu_isa.copy_ub' op elements of the destination overlap: dims [2, 4], strides [3, 1]
+%l = npu_isa.buffer 1 x 64 at 0 : !npu_isa.addr<l1>
+%u = npu_isa.buffer 1 x 64 at 0 : !npu_isa.addr<ub>
+npu_isa.copy_ub %l<4, 1> -> %u<3, 1> over [2, 4] : f32

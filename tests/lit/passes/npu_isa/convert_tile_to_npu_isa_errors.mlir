@@ -129,12 +129,15 @@ tile.kernel @not_linear(%A: memref<64xf32, #tile.space<gm>>) {
 
 // -----
 
-// CHECK: error: there is no instruction that moves from ub to l1
-tile.kernel @no_path(%A: memref<64xf32, #tile.space<gm>>) {
-  %x = tile.alloc {address = 0} : memref<8xf32, #tile.space<ub>>
-  %y = tile.alloc {address = 0} : memref<8xf32, #tile.space<l1>>
-  tile.load %x[] into %y map affine_map<(d0) -> (d0)> : memref<8xf32, #tile.space<ub>>, memref<8xf32, #tile.space<l1>>
-  tile.return
+// CHECK: error: ascend-910b has no path from ub to l1
+// CHECK: note: --set rates.ub_l1=128 is a machine that has
+builtin.module attributes {npu.target = "ascend-910b"} {
+  tile.kernel @no_path(%A: memref<64xf32, #tile.space<gm>>) {
+    %x = tile.alloc {address = 0} : memref<8xf32, #tile.space<ub>>
+    %y = tile.alloc {address = 0} : memref<8xf32, #tile.space<l1>>
+    tile.load %x[] into %y map affine_map<(d0) -> (d0)> : memref<8xf32, #tile.space<ub>>, memref<8xf32, #tile.space<l1>>
+    tile.return
+  }
 }
 
 // -----

@@ -207,3 +207,19 @@ tile.kernel @put(%X: memref<50x8xf16, #gm>, %Y: memref<50x8xf16, #gm>) reuses [0
     : memref<4x8xf16, #ub>, memref<50x8xf16, #gm>, memref<4xi32, #ub>
   tile.return
 }
+
+// Between UB and L1, both ways, whole or a part; runs that go on in both are one.
+// CHECK-LABEL: tile.kernel @local(
+// CHECK:         npu_isa.copy_l1 %x<1> -> %y<1> over [64] : f16
+// CHECK-NEXT:    %{{.*}} = npu_isa.at %y + 32 : !npu_isa.addr<l1>
+// CHECK:         npu_isa.copy_ub %{{.*}}<1, 16> -> %z<16, 1> over [16, 3] : f16
+tile.kernel @local(%A: memref<4x16xf16, #gm>, %Y: memref<16x3xf16, #gm>) {
+  %x = tile.alloc {address = 0} : memref<4x16xf16, #ub>
+  %y = tile.alloc {address = 0} : memref<4x16xf16, #l1>
+  %z = tile.alloc {address = 128} : memref<16x3xf16, #ub>
+  tile.load %A[] into %x map affine_map<(d0, d1) -> (d0, d1)> : memref<4x16xf16, #gm>, memref<4x16xf16, #ub>
+  tile.load %x[] into %y map affine_map<(d0, d1) -> (d0, d1)> : memref<4x16xf16, #ub>, memref<4x16xf16, #l1>
+  tile.load %y[] into %z map affine_map<(d0, d1) -> (1 + d1, d0)> : memref<4x16xf16, #l1>, memref<16x3xf16, #ub>
+  tile.store %z, %Y[] map affine_map<(d0, d1) -> (d0, d1)> : memref<16x3xf16, #ub>, memref<16x3xf16, #gm>
+  tile.return
+}

@@ -9,20 +9,18 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from xdsl.dialects import tensor
-from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, ModuleOp, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation
 
-from npu_mlir.analysis.bound import Bound, LaunchWork, NetworkBounds, Reads, l2_bound, network_bounds
-from npu_mlir.analysis.gm_addresses import GmAddresses
+from npu_mlir.analysis.bound import NetworkBounds
 from npu_mlir.dialects.npu_isa import Pipe
-from npu_mlir.dialects.npu_isa.base import ints
-from npu_mlir.dialects.tile import KernelOp, LaunchOp, element_bits, storage_bytes
+from npu_mlir.dialects.tile import KernelOp
 from npu_mlir.report.host_work import host_work
+from npu_mlir.report.launch_bounds import LaunchBounds, least_of
+from npu_mlir.report.waterfall import Waterfall, waterfall_of
 from npu_mlir.simulator.attribution.attribution import Attribution
 from npu_mlir.support.files import write_atomically
 from npu_mlir.targets.module_target import target_label, target_of
@@ -191,6 +189,8 @@ class Report:
     """What the figures rest on."""
     memory: MemoryRow | None = None
     """L2 and HBM; None on a machine without L2."""
+    waterfall: Waterfall | None = None
+    """The way from ideal cycles to `cycles`, of the run and of each kernel, if the run was explained."""
     schema: str = SCHEMA
 
 
@@ -218,11 +218,11 @@ def report_of(
         )
     machine = target_of(program.module)
     peak = machine.peak_macs(precision)
-    bounds_of = _LaunchBounds(program.module, machine, simulation)
-    launches = [_launch_row(run, bounds_of.of(run)) for run in simulation.launches]
+    bounds_of = LaunchBounds(program.module, machine, simulation)
+    launches = [_launch_row(run, bounds_of.cycles(run)) for run in simulation.launches]
     kernels = _kernel_rows(program, simulation, peak, launches)
     macs = sum(kernel.macs for kernel in kernels)
-    bounds = bounds_of.network(program)
+    bounds = bounds_of.network()
     return Report(
         level,
         target_label(program.module),
@@ -241,6 +241,7 @@ def report_of(
         efficiency=bounds.serial / simulation.cycles if bounds is not None and simulation.cycles else None,
         assumptions=assumptions(machine, len(launches), work.calls, simulation.l2),
         memory=_memory(simulation, launches) if machine.l2 else None,
+        waterfall=waterfall_of(simulation, bounds_of, peak, {row.name: row.macs for row in kernels}),
         **host,
     )
 
@@ -306,7 +307,7 @@ def _kernel_rows(
 
 def _kernel_row(run: KernelStats, kernel: KernelOp, peak: float, least: Sequence[int | None]) -> KernelRow:
     macs = run.launches * _integer(kernel, "npu.macs")
-    bounds = _bounds_of(kernel)
+    bounds = least_of(kernel)
     bound = None if None in least else sum(cycles for cycles in least if cycles is not None)
     pipes = {name: cycles for name, cycles in bounds.items() if name in set(Pipe)}
     return KernelRow(
@@ -326,104 +327,6 @@ def _kernel_row(run: KernelStats, kernel: KernelOp, peak: float, least: Sequence
         run.attribution,
         [VariantRow(v.launches, v.cycles, v.attribution) for v in run.variants[1:]],
     )
-
-
-def _bounds_of(kernel: KernelOp) -> dict[str, int]:
-    """The entries of `npu.bound`."""
-    entries = kernel.attributes.get("npu.bound")
-    if not isinstance(entries, DictionaryAttr):
-        return {}
-    return {name: v.value.data for name, v in entries.data.items() if isinstance(v, IntegerAttr)}
-
-
-class _LaunchBounds:
-    """The bounds of launches, by the operands that they find in L2."""
-
-    def __init__(self, module: ModuleOp, target: Target, simulation: SimulationResult):
-        self.target = target
-        self.simulation = simulation
-        self.l2 = simulation.l2 != "off"
-        self.kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
-        self._reads: dict[str, Reads | None] = {}
-
-    def of(self, launch: Launch) -> int | None:
-        """The cycles that a launch takes at least; None for kernels that were not compiled by us."""
-        found = self._bound(launch)
-        return None if found is None else found.cycles
-
-    def _bound(self, launch: Launch) -> Bound | None:
-        entries = _bounds_of(self.kernels[launch.kernel])
-        pipes = {name: cycles for name, cycles in entries.items() if name in set(Pipe)}
-        if "cycles" not in entries:
-            return None
-        reads = self.reads(launch.kernel) if self.l2 else None
-        if reads is None:
-            return None if self.l2 else Bound(entries["cycles"], pipes)
-        return l2_bound(pipes, reads, [operand.hot for operand in launch.operands], self.target)
-
-    def reads(self, kernel: str) -> Reads | None:
-        """What a kernel reads, if it says so."""
-        if kernel not in self._reads:
-            self._reads[kernel] = _reads_of(self.kernels[kernel])
-        return self._reads[kernel]
-
-    def network(self, program: Program) -> NetworkBounds | None:
-        """The bounds of the whole run; None if a launch has none."""
-        order = GmAddresses(program.module).run(program.module)
-        ops = (op for op in order if isinstance(op, LaunchOp))
-        launches: list[LaunchWork] = []
-        for op, launch in zip(ops, self.simulation.launches, strict=False):
-            least = self._bound(launch)
-            if least is None:
-                return None
-            launches.append(self._work(op, launch, least))
-        return network_bounds(launches, self.target, self.l2) if launches else None
-
-    def _work(self, op: LaunchOp, launch: Launch, least: Bound) -> LaunchWork:
-        weights = [_weight_bytes(value) for value in op.inputs]
-        reads = self.reads(launch.kernel) if self.l2 else None
-        if reads is None:
-            return LaunchWork(least, sum(weights))
-        own = [min(size, read) for size, read in zip(weights, reads.bytes)]
-        first = found = 0
-        for operand, size, read in zip(launch.operands, own, reads.bytes):
-            if operand.reason == "cold: first use" or operand.prefetched:
-                first += read
-            if operand.hot and not operand.prefetched:
-                found += size
-        return LaunchWork(least, sum(own), first, found)
-
-
-def _reads_of(kernel: KernelOp) -> Reads | None:
-    """The entries of `npu.reads`."""
-    entries = kernel.attributes.get("npu.reads")
-    if not isinstance(entries, DictionaryAttr):
-        return None
-    sizes, paths = [0] * len(kernel.body.block.args), [""] * len(kernel.body.block.args)
-    around: dict[str, int] = {}
-    for name, entry in entries.data.items():
-        if isinstance(entry, DenseArrayBase):
-            for number, size in enumerate(ints(entry)):
-                if size:
-                    sizes[number], paths[number] = size, name
-        elif isinstance(entry, DictionaryAttr):
-            around = {pipe: v.value.data for pipe, v in entry.data.items() if isinstance(v, IntegerAttr)}
-    fixed = entries.data.get("fixed")
-    return Reads(
-        tuple(sizes), tuple(paths), around, fixed.value.data if isinstance(fixed, IntegerAttr) else 0
-    )
-
-
-def _weight_bytes(value: SSAValue) -> int:
-    """The bytes of a weight, which may be seen under another shape; 0 for other tensors."""
-    owner = value.owner
-    while isinstance(owner, tensor.CollapseShapeOp | tensor.ExpandShapeOp):
-        owner = owner.operands[0].owner
-    if not isinstance(owner, Operation) or owner.name != "graph.weight":
-        return 0
-    type_ = owner.results[0].type
-    assert isinstance(type_, TensorType)
-    return storage_bytes(prod(type_.get_shape()), element_bits(type_.element_type))
 
 
 def _by_graph_op(launches: list[LaunchRow]) -> dict[str, int]:

@@ -76,7 +76,7 @@ def _run(argv: list[str]) -> int:
     report = report_of(program, outputs, simulation, comparisons)
     # Files come first: a reader of standard output may close it early.
     _write_files(args, program, report, simulation, levels)
-    print_report(report, explain=args.attribution)
+    print_report(report, explain=args.attribution, waterfall=args.waterfall)
     if simulation is not None and args.timeline:
         print_timelines(simulation)
     arrays = list(outputs.items()) if args.output_dir else []
@@ -146,7 +146,7 @@ def _simulate(
 ) -> SimulationResult:
     keep_what_is_built()
     record = bool(args.trace or args.html or args.timeline)
-    explain = record or bool(args.report or args.attribution)
+    explain = record or bool(args.report or args.attribution or args.waterfall)
     # A bar would move over the prompt of the debugger.
     with nullcontext() if args.breaks else progress_bar("launches") as progress:
         return program.simulate(
@@ -210,6 +210,9 @@ def _make_parser() -> ArgumentParser:
     add("--no-check", action="store_true", help="don't look for races, misused flags and unwritten memory")
     add("--timeline", action="store_true", help="print when each instruction of each kernel starts and ends")
     add("--attribution", action="store_true", help="also show where the cycles went")
+    add(
+        "--waterfall", action="store_true", help="also show the way from ideal cycles to cycles, step by step"
+    )
     add("--report", metavar="FILE.json", help="write errors, cycles, kernels and their attribution as JSON")
     add(
         "--trace",
@@ -307,6 +310,7 @@ def _check_level(args: argparse.Namespace, program: Program) -> None:
         "timing_only",
         "timeline",
         "attribution",
+        "waterfall",
         "trace",
         "html",
         "l2",

@@ -20,6 +20,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
+from npu_mlir.analysis.waterfall import STEPS
 from npu_mlir.dialects import tile
 from npu_mlir.report.report import KernelRow, Report
 from npu_mlir.report.views.memory_map import memory_map
@@ -92,6 +93,7 @@ def page_data(
     return {
         "file": Path(file).name,
         "report": summary,
+        "steps": STEPS,
         "pipes": [str(pipe) for pipe in recorded_pipes(result)],
         "spaces": {space: machine.capacity(space) for space in SPACES},
         "peak": machine.peak_macs(report.precision),

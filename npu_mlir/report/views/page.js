@@ -320,6 +320,26 @@ function limits(k) {
   return `at least ${num(k.bound / k.launches)} of ${num(k.one)} cycles (${pct(k.efficiency)}), ${size(k.bytes)} from and to GM${busiest}`;
 }
 $("all").onchange = drawBars;
+// Each step begins where the ones above it end; what is proven of it is filled, the rest is lighter.
+function drawWaterfall() {
+  const own = R.waterfall.kernels.find(k => k.kernel === current.name || current.name.startsWith(k.kernel + " / "));
+  const steps = $("network-steps").checked || !own ? R.waterfall.steps : own.steps, total = steps.reduce((a, s) => a + s.cycles, 0) || 1;
+  $("stepsof").textContent = steps === R.waterfall.steps ? "of the run" : `of all launches of ${own.kernel}`;
+  let at = 0;
+  $("steps").replaceChildren(...steps.filter(s => s.cycles || s.proven).map(s => {
+    const bar = make("div", null, "bar step"), parts = make("div"), left = Math.max(0, s.cycles < 0 ? at + s.cycles : at);
+    const proven = Math.min(s.proven, Math.max(0, s.cycles));
+    for (const [cycles, opacity] of [[left, 0], [proven, 1], [Math.abs(s.cycles) - proven, 0.45]]) {
+      const i = make("i"); i.style.width = 100 * cycles / total + "%"; i.style.background = css("accent"); i.style.opacity = opacity; parts.append(i);
+    }
+    parts.onpointermove = e => tip(e, [["b", s.name.replace("_", " ")], ["span", D.steps[s.name]], ["span", `${num(s.cycles)} cycles, ${pct(s.cycles / total)}; ${num(s.proven)} of them at least`]]);
+    parts.onpointerleave = () => tip();
+    at += s.cycles; bar.append(make("span", s.name.replace("_", " ")), parts, make("span", `${num(s.cycles)}, ${pct(s.cycles / total)}`)); return bar;
+  }));
+  const causes = own ? Object.entries(own.beside).slice(0, 4).map(([cause, cycles]) => `${cause} ${num(cycles)}`).join(", ") : "";
+  $("beside").textContent = steps === R.waterfall.steps || !causes ? "" : `The busiest pipe is ${own.busiest}. Beside it, on the critical path: ${causes}.`;
+}
+if (R.waterfall) $("network-steps").onchange = drawWaterfall; else $("waterfall").hidden = true;
 function key(place, names, title) { $(place).replaceChildren(...(title ? [make("b", title)] : []), ...[...names].map(([name, color]) => { const s = make("span"), i = make("i"); i.style.background = color; s.append(i, name); return s; })); }
 key("barkey", [...PARTS.map(p => [WORDS[p] || p, css(p)]), ["mark: has to be busy that long at least", css("text")]]);
 function drawKernels() {
@@ -440,7 +460,7 @@ function choose(i, quiet) {
   view = [0, Math.max(1, current.time)];
   key("timekey", new Map(current.sites.filter(s => s.count && s.pipe !== "S").map(s => [s.name, colorOf(s)])), "instructions");
   key("pathkey", [...new Set(current.chainKinds)].map(c => [c, css(c) || css("issue")]), "critical path");
-  drawTimeline(); drawMemory(); drawNetwork(); drawBars(); drawKernels(); drawSites(); drawRoof();
+  drawTimeline(); drawMemory(); drawNetwork(); drawBars(); if (R.waterfall) drawWaterfall(); drawKernels(); drawSites(); drawRoof();
   if (!quiet) mark(current.graph_ops ? nodesOf(current.graph_ops) : [], -1, current.sites.length ? current.sites[0].ir : -1);
 }
 D.kernels.forEach((k, i) => { const o = make("option", `${k.name}: ${num(k.one)} cycles${k.launches > 1 ? " x " + k.launches : ""}`); o.value = i; $("kernel").append(o); });

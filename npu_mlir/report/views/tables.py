@@ -10,9 +10,11 @@ from math import prod
 
 from rich.table import Table
 
+from npu_mlir.analysis.waterfall import STEPS
 from npu_mlir.report.host_work import HostWork, summary
 from npu_mlir.report.report import KernelRow, MemoryRow, Report
 from npu_mlir.report.views.terminal import PlainConsole
+from npu_mlir.report.waterfall import Waterfall
 from npu_mlir.simulator import SimulationResult
 from npu_mlir.support.diagnostics import printable
 from npu_mlir.support.node_names import parts
@@ -30,8 +32,9 @@ ENTRIES = 400
 CATEGORIES = ("busy", "fill", "flag", "waiting", "starved", "barrier", "done", "launch")
 
 
-def print_report(report: Report, explain: bool = False) -> None:
-    """Print a report on standard output; with `explain`, also where the time went."""
+def print_report(report: Report, explain: bool = False, waterfall: bool = False) -> None:
+    """Print a report on standard output; with `explain`, also where the time went, with `waterfall` the way from ideal
+    cycles to cycles."""
     console = PlainConsole()
     console.print(_title(report))
     work = HostWork(report.host_calls, report.host_nodes, report.host_macs, report.host_mac_share)
@@ -47,6 +50,9 @@ def print_report(report: Report, explain: bool = False) -> None:
         )
     if report.memory is not None and report.memory.l2 != "off":
         console.print(_memory_line(report.memory))
+    if waterfall and report.waterfall is not None:
+        for table in (_waterfall_table(report.waterfall), _losses_table(report.waterfall)):
+            console.print(table)
     if explain and report.critical:
         if any(row.bound is not None for row in report.kernels):
             console.print(_bound_table(report))
@@ -90,6 +96,50 @@ def _heat_table(report: Report) -> Table:
         nodes = " + ".join(map(_short, run.graph_ops.split("+")))
         sizes = (_megabytes(misses), _megabytes(operand.hits))
         table.add_row(run.kernel, nodes, str(number), *sizes, operand.reason.removeprefix("cold: "))
+    return table
+
+
+def _waterfall_table(waterfall: Waterfall) -> Table:
+    """The steps from ideal cycles to cycles, and what of each is proven."""
+    table = Table("step", title="From ideal cycles to cycles")
+    for column in ("cycles", "%", "at least"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("what it is")
+    total = sum(step.cycles for step in waterfall.steps)
+    shown = [step for step in waterfall.steps if step.cycles or step.proven]
+    for step in shown:
+        proven = f"{step.proven:,}" if step.proven else ""
+        table.add_row(
+            _step(step.name), f"{step.cycles:,}", f"{100 * step.cycles / total:.1f}", proven, STEPS[step.name]
+        )
+    table.add_section()
+    table.add_row("cycles", f"{total:,}", "", f"{sum(step.proven for step in shown):,}", "")
+    return table
+
+
+def _step(name: str) -> str:
+    """The name of a step for people."""
+    return name.replace("_", " ").replace("hbm", "HBM").replace("l2", "L2")
+
+
+def _losses_table(waterfall: Waterfall) -> Table:
+    """The kernels that are the farthest from ideal, and why."""
+    table = Table("kernel", title="The kernels farthest from ideal")
+    for column in ("cycles", "ideal"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("most of the rest")
+    table.add_column("busiest", no_wrap=True)
+    losses = [
+        (sum(step.cycles for step in kernel.steps), kernel.steps[0].cycles, kernel)
+        for kernel in waterfall.kernels
+    ]
+    losses.sort(key=lambda row: row[1] - row[0])
+    for cycles, ideal, kernel in losses[:ROWS]:
+        steps = sorted(kernel.steps[1:], key=lambda step: -step.cycles)
+        most = ", ".join(
+            f"{step.name.replace('_', ' ')} {step.cycles:,}" for step in steps[:3] if step.cycles
+        )
+        table.add_row(kernel.kernel, f"{cycles:,}", f"{ideal:,}", most, kernel.busiest)
     return table
 
 

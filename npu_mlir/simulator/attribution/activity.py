@@ -26,6 +26,8 @@ class Activity:
         self.cycles: Counter[int] = Counter()
         """By bit mask over `pipes`."""
         self.kept = 0
+        self.first: dict[Pipe, int] = {}
+        """When each pipe was busy for the first time."""
 
     def mark(self, pipe: Pipe) -> Callable[[int, int, int], None]:
         """The function `(start, end, now)` that notes a busy interval of a pipe."""
@@ -35,6 +37,8 @@ class Activity:
             if intervals and intervals[-1][1] == start:
                 intervals[-1][1] = end
                 return
+            if not intervals:
+                self.first.setdefault(pipe, start)
             intervals.append([start, end])
             self.kept += 1
             if self.kept > LIMIT:

@@ -52,6 +52,8 @@ class PipeTime:
     starved: dict[str, int] = field(default_factory=dict[str, int])
     done: int = 0
     launch: int = 0
+    first: int = 0
+    """Cycles from the launch, whose fixed cost is over, to the first instruction; not one more thing to do."""
 
     def total(self) -> int:
         """All cycles."""
@@ -145,7 +147,8 @@ def attribute(
 def _pipes(observer: Observer, end: int, launch: int) -> dict[str, PipeTime]:
     result: dict[str, PipeTime] = {}
     for pipe, state in observer.pipes.items():
-        result[str(pipe)] = PipeTime(done=end - state.clock.free, launch=launch)
+        first = observer.activity.first.get(pipe, 0)
+        result[str(pipe)] = PipeTime(done=end - state.clock.free, launch=launch, first=first)
     for site in observer.sites:
         if site.pipe is not Pipe.S:
             _add_site(result[str(site.pipe)], site)

@@ -41,6 +41,7 @@ _OWN: dict[str, str] = {
     # tile
     "tile-copy-for-loops": "npu_mlir.passes.tile.copy_for_loops:CopyForLoops",
     "tile-form-kernels": "npu_mlir.passes.tile.form_kernels:FormKernels",
+    "tile-split-epilogues": "npu_mlir.passes.tile.split_epilogues:SplitEpilogues",
     "tile-init-accumulators": "npu_mlir.passes.tile.init_accumulators:InitAccumulators",
     "tile-annotate-bounds": "npu_mlir.passes.tile.annotate_bounds:AnnotateBounds",
     "tile-choose-schedule": "npu_mlir.passes.tile.choose_schedule:ChooseSchedule",

@@ -58,6 +58,7 @@ PIPELINE: tuple[Phase, ...] = (
         "tile",
         (
             "tile-copy-for-loops",
+            "tile-split-epilogues",
             "tile-form-kernels",
             # Functions that loops of the host call: kernels are formed in each alone.
             "inline-calls",

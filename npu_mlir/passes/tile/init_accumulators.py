@@ -21,22 +21,19 @@ Changes values: by the order of a sum.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, tensor
+from xdsl.dialects import tensor
 from xdsl.dialects.builtin import AffineMapAttr, ModuleOp, TensorType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineDimExpr, AffineMap
+from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 
-from npu_mlir.analysis.affine_maps import projection
-from npu_mlir.analysis.structured.bodies import SIGNED_WIDENING
-from npu_mlir.analysis.structured.nest import describe, maps_of
-from npu_mlir.analysis.structured.roles import contraction_roles
+from npu_mlir.analysis.structured.epilogues import Bias, bias_of
+from npu_mlir.analysis.structured.nest import maps_of
 from npu_mlir.dialects import tile
 from npu_mlir.support.locations import located
 
@@ -61,74 +58,13 @@ def _start_from_biases(kernel: tile.KernelOp) -> None:
             _start_from_bias(op)
 
 
-@dataclass(frozen=True)
-class _Bias:
-    """A bias: the operation that adds it, the addition in its body, the number of the operand, its dims by those of
-    the product's result, a cast of it in the body."""
-
-    user: linalg.GenericOp
-    addition: Operation
-    operand: int
-    map: AffineMap
-    cast: Operation | None
-
-
 def _start_from_bias(product: linalg.GenericOp) -> None:
-    compute = describe(product)
-    bias = _find_bias(product) if compute.contraction else None
-    if bias is None:
-        return
-    roles = contraction_roles(compute)
-    assert roles is not None
-    columns = {compute.result.index(d) for d in roles.n if compute.extents[d] > 1}
-    read = {d for d in projection(bias.map) or () if compute.extents[compute.result[d]] > 1}
-    if len(columns) == 1 and read == columns and _is_row(bias):
+    bias = bias_of(product)
+    if bias is not None and isinstance(bias.user.inputs[bias.operand].owner, tile.LoadOp):
         _rewrite(product, bias)
 
 
-def _is_row(bias: _Bias) -> bool:
-    """Whether the elements of a bias lie side by side in L1: its last dim is the only one that isn't 1.
-
-    A bias of shape Mx1 is a column there, with the padding of its rows between the elements.
-    """
-    shape = cast("Tensor", bias.user.inputs[bias.operand].type).get_shape()
-    return all(extent == 1 for extent in shape[:-1])
-
-
-def _find_bias(product: linalg.GenericOp) -> _Bias | None:
-    """The addition to the result of a product, if nothing else reads the result."""
-    uses = list(product.results[0].uses)
-    if len(uses) != 1 or not isinstance(uses[0].operation, linalg.GenericOp):
-        return None
-    user = uses[0].operation
-    if uses[0].index >= len(user.inputs):
-        return None
-    args = user.body.block.args
-    reads = list(args[uses[0].index].uses)
-    if len(reads) != 1 or not isinstance(reads[0].operation, arith.AddfOp):
-        return None
-    addition = reads[0].operation
-    source = addition.operands[1 - reads[0].index]
-    cast_ = (
-        source.owner if isinstance(source.owner, SIGNED_WIDENING) and len(list(source.uses)) == 1 else None
-    )
-    arg = cast_.operands[0] if cast_ is not None else source
-    if (
-        not isinstance(arg, BlockArgument)
-        or arg.owner is not user.body.block
-        or arg.index >= len(user.inputs)
-        or not isinstance(user.inputs[arg.index].owner, tile.LoadOp)
-    ):
-        return None
-    maps = maps_of(user)
-    here, there = projection(maps[uses[0].index]), projection(maps[arg.index])
-    if here is None or there is None or not set(there) <= set(here) or len(list(arg.uses)) != 1:
-        return None
-    map_ = AffineMap(len(here), 0, tuple(AffineDimExpr(here.index(d)) for d in there))
-    return _Bias(user, addition, arg.index, map_, cast_)
-
-
-def _rewrite(product: linalg.GenericOp, bias: _Bias) -> None:
+def _rewrite(product: linalg.GenericOp, bias: Bias) -> None:
     type_ = cast("Tensor", product.results[0].type)
     block = cast("Block", product.parent)
     load = bias.user.inputs[bias.operand]
@@ -147,7 +83,7 @@ def _rewrite(product: linalg.GenericOp, bias: _Bias) -> None:
     _remove_addition(bias)
 
 
-def _broadcast(row: SSAValue, dest: SSAValue, bias: _Bias) -> linalg.GenericOp:
+def _broadcast(row: SSAValue, dest: SSAValue, bias: Bias) -> linalg.GenericOp:
     type_ = cast("Tensor", dest.type)
     body = Block(arg_types=[cast("Tensor", row.type).element_type, type_.element_type])
     value: SSAValue = body.args[0]
@@ -175,7 +111,7 @@ def _erase_unused(op: Operation) -> None:
             _erase_unused(owner)
 
 
-def _remove_addition(bias: _Bias) -> None:
+def _remove_addition(bias: Bias) -> None:
     """Take the addition out of the body of its operation, and the bias from the operands."""
     user, block = bias.user, bias.user.body.block
     arg = block.args[bias.operand]

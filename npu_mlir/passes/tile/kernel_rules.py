@@ -16,7 +16,7 @@ from xdsl.dialects.linalg import ops as linalg
 
 from npu_mlir.analysis.affine_maps import Linear
 from npu_mlir.analysis.dims import DimClasses, DimKind, LoopNestOp, unite_dims
-from npu_mlir.analysis.structured.fixpipe import drained_by
+from npu_mlir.analysis.structured.epilogues import prefix_of
 from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.analysis.tiling import ACCUMULATOR
 from npu_mlir.dialects import tile
@@ -124,12 +124,11 @@ def _one_core(candidate: GroupCandidate) -> str | None:
 
 
 def _fixpipe_does(op: LoopNestOp, contraction: LoopNestOp, target: Target) -> bool:
-    """Whether the fixpipe does the operation on the way out: on the elements of the result, in place."""
-    plain = op.operands == (contraction.key,) and [expr.dim() for expr in op.maps[0]] == list(op.result)
-    if not plain:
-        return False
-    state = drained_by(cast("linalg.GenericOp", contraction.key), [cast("linalg.GenericOp", op.key)])
-    return state is not None and state.is_possible(target)
+    """Whether the cube starts from what the operation adds, if anything, and the fixpipe does the rest on the way out:
+    on the elements of the result, in place."""
+    product, user = cast("linalg.GenericOp", contraction.key), cast("linalg.GenericOp", op.key)
+    prefix = prefix_of(product, user, target)
+    return prefix is not None and prefix.is_whole(user)
 
 
 def _parallel_class(candidate: GroupCandidate) -> str | None:

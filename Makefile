@@ -82,6 +82,7 @@ docs: .venv
 
 bench: .venv
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/networks.py --page benchmarks/README.md
 
 clean:
 	rm -rf build dist .pytest_cache .ruff_cache .hypothesis

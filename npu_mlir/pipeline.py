@@ -21,7 +21,7 @@ def pipeline_text(start: str | None, end: str, options: dict[str, str] | None = 
     `options` has the options of passes by name, as `{"graph-set-precision": "precision=f16"}`.
 
     >>> pipeline_text("tile", "tile-memref")
-    'builtin.module(tile-bufferize,tile-double-buffer,tile-plan-memory,tile-prefetch-weights)'
+    'builtin.module(tile-bufferize,tile-keep-operands,tile-double-buffer,tile-plan-memory,tile-prefetch-weights)'
     """
     return _text(phases_between(start, end), options or {})
 

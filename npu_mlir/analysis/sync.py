@@ -320,7 +320,31 @@ class _Kernel:
             if self.in_loop[block] and second.pipe != SCALAR:
                 back = Edge(second.pipe, first.pipe, end, start, True, key, ids, changing)
                 edges.setdefault(back, []).append((second, first))
-        return found
+        return {block: _with_fewer_slots(edges) for block, edges in found.items()}
+
+
+def _with_fewer_slots(
+    edges: dict[Edge, list[tuple[PathPlace, PathPlace]]],
+) -> dict[Edge, list[tuple[PathPlace, PathPlace]]]:
+    """The edges, those of a slot value with many slots as edges of the same value with fewer, where there are such.
+
+    Where the number of slots divides that of others, iterations with the same of these have the same slot as well: the
+    flags that order the slots of one buffer order those of the other.
+    """
+    counts: dict[tuple[str, str, bool, int], dict[int, bool]] = {}
+    for edge in edges:
+        if edge.slot is not None:
+            value, count = edge.slot
+            counts.setdefault((*edge.pair, edge.back, value), {})[count] = edge.changing
+    found: dict[Edge, list[tuple[PathPlace, PathPlace]]] = {}
+    for edge, conflicts in edges.items():
+        if edge.slot is not None:
+            value, count = edge.slot
+            fewer = counts[(*edge.pair, edge.back, value)]
+            ids = min(other for other in fewer if count % other == 0)
+            edge = edge._replace(slot=(value, ids), ids=ids, changing=fewer[ids])
+        found.setdefault(edge, []).extend(conflicts)
+    return found
 
 
 def _loop_key(item: Nested) -> Hashable:

@@ -49,6 +49,7 @@ _OWN: dict[str, str] = {
     "tile-split-compute": "npu_mlir.passes.tile.split_compute:SplitCompute",
     "tile-fold-fixpipe": "npu_mlir.passes.tile.fold_fixpipe:FoldFixpipe",
     "tile-bufferize": "npu_mlir.passes.tile.bufferize:Bufferize",
+    "tile-keep-operands": "npu_mlir.passes.tile.keep_operands:KeepOperands",
     "tile-double-buffer": "npu_mlir.passes.tile.double_buffer:DoubleBuffer",
     "tile-plan-memory": "npu_mlir.passes.tile.plan_memory:PlanMemory",
     "tile-prefetch-weights": "npu_mlir.passes.tile.prefetch_weights:PrefetchWeights",

@@ -76,6 +76,7 @@ PIPELINE: tuple[Phase, ...] = (
         "tile-memref",
         (
             "tile-bufferize",
+            "tile-keep-operands",
             "tile-double-buffer",
             "tile-plan-memory",
             # What is in L2 depends on where results lie.

@@ -24,6 +24,7 @@ BEHIND = (
     "tile-split-compute",
     "tile-fold-fixpipe",
     "tile-bufferize",
+    "tile-keep-operands",
     "tile-double-buffer",
     "tile-plan-memory",
     "convert-tile-to-npu-isa",

@@ -127,7 +127,8 @@ def draw_schedule(draw: Callable[[Any], Any], op: tile.KernelOp, bypass_ub: bool
     order = draw(st.permutations(parallel))
     lists = levels_of(kernel, KernelSizes(tuple(sizes), tuple(inner), tuple(inner)))
     bypass_ub = bypass_ub and contraction is not None
-    return tile.ScheduleAttr.of(slots, lists, order=order, bypass_ub=bypass_ub)
+    keep = draw(st.sampled_from([(), ("a",), ("b",), ("a", "b")]))
+    return tile.ScheduleAttr.of(slots, lists, order=order, keep=keep, bypass_ub=bypass_ub)
 
 
 @pytest.mark.slow

@@ -326,6 +326,21 @@ def loads_then_sums(count: int) -> tuple[Block, dict[int, int]]:
     return Block([loop]), {id(loop): 5}
 
 
+def test_slots_of_two_buffers_share_their_ids() -> None:
+    """A loop fills two and six slots by the same count: the flags of the two order the six as well."""
+    few, many = Buffer(0, 0, 4, 2), Buffer(1, 8, 4, 6)
+    value = (0,)
+    load = [SyncInstruction("MTE2", [b.access(True, value=value, changing=("k",))]) for b in (few, many)]
+    use = [SyncInstruction("MTE1", [b.access(False, value=value, changing=("k",))]) for b in (few, many)]
+    body = Block([load[1], load[0], use[0], use[1]])
+    root = Block([Nested([body], True, 12, "k")])
+    plan = plan_sync(root, 8)
+    assert sorted((*f.edge.pair, f.slots, f.edge.back) for f in plan.flags) == [
+        ("MTE1", "MTE2", 2, True),
+        ("MTE2", "MTE1", 2, False),
+    ]
+
+
 def test_edges_that_lie_together_are_merged_before_slots_are_lost() -> None:
     root, trips = loads_then_sums(6)
     plan = plan_sync(root, 8)

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     DictionaryAttr,
     IntegerAttr,
+    StringAttr,
     UnitAttr,
     i64,
 )
@@ -23,6 +25,7 @@ from npu_mlir.dialects.tile.schedule_entries import (
     entries_text,
     integer,
     integers,
+    names,
     parse_entry,
     problem_of,
 )
@@ -47,6 +50,8 @@ class ScheduleAttr(ParametrizedAttribute):
     - `order`: the parallel classes that are cut, from the outermost loop to the innermost;
     - `slots`: the number of ping-pong copies of the buffers of each memory, 1 if it is not named; or by role, as in
       `l1 = {a = 2, b = 3}` (see `ROLES`);
+    - `keep`: the operands, `a` in L0A and `b` in L0B, whose chunks stay in L1 while the innermost loops run that they
+      do not depend on: loaded in the first iteration alone, into as many slots as there are chunks;
     - `bypass_ub`: results leave L0C for GM without passing through UB, cast on the way if need be;
     - `ops`: sizes of single operations, by their position among those of the kernel, where they differ from the lists
       above: `ops = {1 = {l0 = [0, 0, 32]}}`. A 0 stands for the size above.
@@ -109,6 +114,11 @@ class ScheduleAttr(ParametrizedAttribute):
             for space, entry in value.data.items()
         }
 
+    @property
+    def keep(self) -> tuple[str, ...]:
+        """The roles of the operands whose chunks stay in L1."""
+        return names(self.entries.data.get("keep"))
+
     def slots_of(self, space: str, role: str = "") -> int:
         """The ping-pong copies of a buffer by its memory and its role."""
         entry = self.slots.get(space, 1)
@@ -120,16 +130,17 @@ class ScheduleAttr(ParametrizedAttribute):
         *,
         order: Iterable[int] | None = None,
         slots: Slots | None = None,
+        keep: Iterable[str] | None = None,
         bypass_ub: bool | None = None,
     ) -> ScheduleAttr:
-        """The schedule with other entries: sizes by level, order, slots, `bypass_ub`."""
+        """The schedule with other entries: sizes by level, order, slots, `keep`, `bypass_ub`."""
         new = ScheduleAttr.of(
-            slots or {}, sizes or {}, order=order or (), bypass_ub=bool(bypass_ub)
+            slots or {}, sizes or {}, order=order or (), keep=keep or (), bypass_ub=bool(bypass_ub)
         ).entries.data
         changed = {*(sizes or ())}
         changed |= {
             key
-            for key, value in (("order", order), ("slots", slots), ("bypass_ub", bypass_ub))
+            for key, value in (("order", order), ("slots", slots), ("keep", keep), ("bypass_ub", bypass_ub))
             if value is not None
         }
         kept = {key: value for key, value in self.entries.data.items() if key not in changed}
@@ -141,6 +152,7 @@ class ScheduleAttr(ParametrizedAttribute):
         sizes: Mapping[str, Iterable[int]],
         *,
         order: Iterable[int] = (),
+        keep: Iterable[str] = (),
         bypass_ub: bool = False,
         ops: Mapping[int, Mapping[str, Iterable[int]]] | None = None,
     ) -> ScheduleAttr:
@@ -149,6 +161,8 @@ class ScheduleAttr(ParametrizedAttribute):
         entries: dict[str, Attribute] = {key: array(values) for key, values in lists.items() if values}
         if slots:
             entries["slots"] = DictionaryAttr({space: _slots_attribute(n) for space, n in slots.items()})
+        if kept := [StringAttr(role) for role in keep]:
+            entries["keep"] = ArrayAttr(kept)
         if bypass_ub:
             entries["bypass_ub"] = UnitAttr()
         if ops:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, IntegerType, UnitAttr, i64
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    UnitAttr,
+    i64,
+)
 from xdsl.ir import Attribute
 from xdsl.parser import AttrParser
 
@@ -19,7 +28,10 @@ ROLES: Mapping[str, tuple[str, ...]] = {Space.L1: ("a", "b", "init"), Space.UB: 
 """What buffers are for, in the memories where that differs: an operand of the cube in L0A or L0B, or what accumulators
 start from; what came from GM, what came from L0C, what the vector unit made."""
 
-ENTRIES = (*SIZE_LEVELS, "order", "slots", "bypass_ub", "ops")
+ENTRIES = (*SIZE_LEVELS, "order", "slots", "keep", "bypass_ub", "ops")
+KEPT = ("a", "b")
+"""The roles of buffers in L1 that may stay there."""
+
 SLOT_SPACES = tuple(space.value for space in Space if space is not Space.GM)
 
 
@@ -33,6 +45,13 @@ def integers(value: Attribute | None) -> tuple[int, ...]:
     if value is None:
         return ()
     return tuple(int(v) for v in cast("DenseArrayBase[IntegerType]", value).get_values())
+
+
+def names(value: Attribute | None) -> tuple[str, ...]:
+    """The names in such an attribute; none for None."""
+    if value is None:
+        return ()
+    return tuple(name.data for name in cast("ArrayAttr[StringAttr]", value))
 
 
 def integer(value: Attribute) -> int:
@@ -54,6 +73,8 @@ def problem_of(key: str, value: Attribute, known: Sequence[str]) -> str | None:
             return _slots_problem(value)
         case "ops":
             return _ops_problem(value)
+        case "keep":
+            return _keep_problem(value)
         case _:
             return _listproblem_of(key, value)
 
@@ -96,6 +117,16 @@ def _slots_problem(value: Attribute) -> str | None:
     return None
 
 
+def _keep_problem(value: Attribute) -> str | None:
+    if not isinstance(value, ArrayAttr) or not all(isinstance(name, StringAttr) for name in value):
+        return "'keep' is a list of operands: [a, b]"
+    kept = names(cast("Attribute", value))
+    wrong = next((name for name in kept if name not in KEPT), None)
+    if wrong is not None:
+        return f"'keep': {_unknown('operand', wrong, KEPT)}"
+    return f"'keep' names an operand twice: {', '.join(kept)}" if len(set(kept)) != len(kept) else None
+
+
 def _ops_problem(value: Attribute) -> str | None:
     if not isinstance(value, DictionaryAttr):
         return "'ops' gives sizes for operations by their position: {1 = {l0 = [0, 0, 32]}}"
@@ -128,11 +159,15 @@ def parse_entry(parser: AttrParser, entries: dict[str, Attribute], known: Sequen
 
 
 def _parse_value(parser: AttrParser) -> Attribute:
-    """A list of integers, an integer, or a dictionary of such."""
+    """A list of integers or of names, an integer, or a dictionary of such."""
     delimiter = parser.Delimiter
-    numbers = parser.parse_optional_comma_separated_list(delimiter.SQUARE, parser.parse_integer)
-    if numbers is not None:
-        return array(numbers)
+    listed = parser.parse_optional_comma_separated_list(delimiter.SQUARE, lambda: _parse_element(parser))
+    if listed is not None:
+        named = [StringAttr(element) for element in listed if isinstance(element, str)]
+        numbers = [element for element in listed if isinstance(element, int)]
+        if named and numbers:
+            parser.raise_error("a list has either numbers or names")
+        return ArrayAttr(named) if named else array(numbers)
     pairs: dict[str, Attribute] = {}
     if (
         parser.parse_optional_comma_separated_list(delimiter.BRACES, lambda: _parse_pair(parser, pairs))
@@ -140,6 +175,11 @@ def _parse_value(parser: AttrParser) -> Attribute:
     ):
         return DictionaryAttr(pairs)
     return IntegerAttr(parser.parse_integer(), i64)
+
+
+def _parse_element(parser: AttrParser) -> int | str:
+    name = parser.parse_optional_identifier()
+    return parser.parse_integer() if name is None else name
 
 
 def _parse_pair(parser: AttrParser, pairs: dict[str, Attribute]) -> None:
@@ -165,4 +205,5 @@ def _value_text(value: Attribute) -> str:
         return f"{{{entries_text(value)}}}"
     if isinstance(value, IntegerAttr):
         return str(integer(cast("Attribute", value)))
-    return f"[{', '.join(map(str, integers(value)))}]"
+    elements = names(value) if isinstance(value, ArrayAttr) else map(str, integers(value))
+    return f"[{', '.join(elements)}]"

@@ -32,18 +32,15 @@ from __future__ import annotations
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import affine, scf
-from xdsl.dialects.builtin import AffineMapAttr, IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.dialects.tile import Space, space_of
-from npu_mlir.ir.loop_bounds import constant_trips
-from npu_mlir.support.diagnostics import UserError
+from npu_mlir.passes.tile.buffers import buffer_role, running_count
 from npu_mlir.support.locations import located
 
 
@@ -68,7 +65,7 @@ def double_buffer(kernel: tile.KernelOp) -> None:
         if copies > 1:
             with located(alloc):
                 if home not in counts:
-                    counts[home] = _running_count(home, top)
+                    counts[home] = running_count(home, top)
                 index = counts[home]
                 slot = tile.SlotOp(alloc.buffer, index)
             home.insert_op_after(slot, alloc)
@@ -84,25 +81,7 @@ def _copies(alloc: tile.AllocOp, schedule: tile.ScheduleAttr | None) -> int:
     space = space_of(alloc.buffer.type)
     if schedule is None or space is None or len(_pipes(alloc)) < 2:
         return 1
-    return schedule.slots_of(space, _role(alloc, space))
-
-
-def _role(alloc: tile.AllocOp, space: Space) -> str:
-    """What a buffer is for: one of `tile.ROLES`."""
-    users = [use.operation for use in alloc.buffer.uses]
-    if space is Space.L1:
-        readers = {
-            space_of(op.tile_type)
-            for op in users
-            if isinstance(op, tile.LoadOp) and op.source is alloc.buffer
-        }
-        return "a" if Space.L0A in readers else "b" if Space.L0B in readers else "init"
-    fillers = {
-        space_of(op.source.type)
-        for op in users
-        if isinstance(op, tile.LoadOp | tile.GatherOp) and alloc.buffer is op.dest
-    }
-    return "in" if Space.GM in fillers else "acc" if Space.L0C in fillers else "out"
+    return schedule.slots_of(space, buffer_role(alloc, space))
 
 
 def _pipes(alloc: tile.AllocOp) -> set[Pipe]:
@@ -137,34 +116,3 @@ def _pipe(op: Operation, buffer: SSAValue) -> Pipe:
             return Pipe.M if space_of(op.outputs[0].type) is Space.L0C else Pipe.V
         case _:
             return Pipe.S
-
-
-def _running_count(home: Block, top: Block) -> SSAValue:
-    """The number of the current iteration of `home`, counted over all loops around it, as a value at its start."""
-    variables: list[SSAValue] = []
-    exprs: list[tuple[int, int]] = []
-    trips = 1
-    block = home
-    while block is not top:
-        loop = block.parent_op()
-        if not isinstance(loop, scf.ForOp):
-            raise UserError("a buffer stands in a region that is not a loop", loc=loop)
-        indices = constant_trips(loop)
-        if indices is None:
-            raise UserError("the bounds of a loop over tiles have to be constant", loc=loop)
-        if indices.start:
-            raise UserError("the running count needs loops that start from zero", loc=loop)
-        variables.append(loop.body.block.args[0])
-        exprs.append((indices.step, trips))
-        trips *= len(indices)
-        block = cast("Block", loop.parent)
-    total: AffineExpr | None = None
-    for d, (step, factor) in enumerate(exprs):
-        dim: AffineExpr = AffineDimExpr(d)
-        term = dim if step == 1 else dim // step
-        term = term if factor == 1 else term * factor
-        total = term if total is None else total + term
-    assert total is not None
-    apply = affine.ApplyOp(variables, AffineMapAttr(AffineMap(len(variables), 0, (total,))))
-    home.insert_op_before(apply, cast("Operation", home.first_op))
-    return apply.result

@@ -17,10 +17,10 @@ tile.kernel @copy(%x: memref<8xf32, #tile.space<gm>>, %y: memref<8xf32, #tile.sp
   tile.return
 }
 
-// CHECK:       tile.kernel @both({{.*}}) outputs 2 schedule #tile.schedule<ub = [4], order = [0], slots = {ub = 2}, bypass_ub> attributes {npu.node = "node"} {
+// CHECK:       tile.kernel @both({{.*}}) outputs 2 schedule #tile.schedule<ub = [4], order = [0], slots = {ub = 2}, keep = [a, b], bypass_ub> attributes {npu.node = "node"} {
 tile.kernel @both(%x: memref<8xf32, #tile.space<gm>>, %y: memref<8xf32, #tile.space<gm>>,
                   %z: memref<8xf32, #tile.space<gm>>, %w: memref<f32, #tile.space<gm>>) outputs 2
-    schedule #tile.schedule<ub = [4], order = [0], slots = {ub = 2}, bypass_ub>
+    schedule #tile.schedule<ub = [4], order = [0], slots = {ub = 2}, keep = [a, b], bypass_ub>
     attributes {npu.node = "node"} {
   tile.return
 }

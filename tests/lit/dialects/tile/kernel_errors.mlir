@@ -70,7 +70,7 @@ tile.kernel @entry5(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<
 
 // -----
 
-// CHECK: error: unknown entry of a schedule 'tile'; expected one of l1, l0, ub, order, slots, bypass_ub, ops
+// CHECK: error: unknown entry of a schedule 'tile'; expected one of l1, l0, ub, order, slots, keep, bypass_ub, ops
 tile.kernel @entry6(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<tile = [4]> {
   tile.return
 }
@@ -247,5 +247,33 @@ tile.kernel @k(%x: memref<4xf32, #tile.space<gm>>, %y: memref<8xf32, #tile.space
 // CHECK: error: 'tile.kernel' op two results reuse one operand
 tile.kernel @k(%x: memref<8xf32, #tile.space<gm>>, %y: memref<8xf32, #tile.space<gm>>, %z: memref<8xf32, #tile.space<gm>>)
     outputs 2 reuses [0, 0] {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'keep' is a list of operands: [a, b]
+tile.kernel @keep1(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<keep = [0, 1]> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'keep': unknown operand 'c'; expected one of a, b
+tile.kernel @keep2(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<keep = [c]> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'keep' names an operand twice: a, a
+tile.kernel @keep3(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<keep = [a, a]> {
+  tile.return
+}
+
+// -----
+
+// CHECK: error: a list has either numbers or names
+tile.kernel @keep4(%y: memref<8xf32, #tile.space<gm>>) schedule #tile.schedule<keep = [a, 1]> {
   tile.return
 }

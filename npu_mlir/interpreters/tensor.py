@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from xdsl.ir import BlockArgument
 from npu_mlir.interpreters.errors import index_out_of_range
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Results, Step, impl, prepare
+from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.dtypes import numpy_dtype, static_shape
 
 DYNAMIC = -(2**63)
@@ -40,6 +42,8 @@ def slices(op: Any) -> Callable[[Sequence[int]], tuple[slice, ...]]:
 
     def window(dynamic: Sequence[int]) -> tuple[slice, ...]:
         n = numbers(dynamic)
+        if min(n[:rank], default=0) < 0:
+            raise UserError(f"a slice begins at {tuple(n[:rank])}: no position is negative", loc=op)
         return tuple(
             slice(offset, offset + (size - 1) * stride + 1 if size else offset, stride)
             for offset, size, stride in zip(n[:rank], n[rank : 2 * rank], n[2 * rank :], strict=True)
@@ -114,9 +118,12 @@ def insert(interp: Interpreter, op: tensor.InsertOp, args: Results) -> Results:
 def extract_slice(interp: Interpreter, op: tensor.ExtractSliceOp) -> Step:
     window = slices(op)
     shape = static_shape(op.result.type)
+    size = prod(shape)
 
     def step(args: Results) -> Results:
         part = args[0][window(args[1:])]
+        if part.size != size:
+            raise UserError(f"the slice reaches beyond the tensor of shape {_text(args[0].shape)}", loc=op)
         return (part if part.ndim == len(shape) else part.reshape(shape),)
 
     return step
@@ -138,6 +145,8 @@ def insert_slice(interp: Interpreter, op: tensor.InsertSliceOp) -> Step:
         result = dest if in_loop and mine and mine[0] is dest else dest.copy()
         mine[:] = [result]
         part = result[place]
+        if part.size != source.size:
+            raise UserError(f"the slice reaches beyond the tensor of shape {_text(dest.shape)}", loc=op)
         part[...] = source.reshape(part.shape)
         return (result,)
 
@@ -180,7 +189,14 @@ def collapse_shape(interp: Interpreter, op: tensor.CollapseShapeOp, args: Result
 
 @impl("tensor.reshape")
 def reshape(interp: Interpreter, op: tensor.ReshapeOp, args: Results) -> Results:
-    return (args[0].reshape([int(n) for n in args[1]]),)
+    asked, shape = tuple(int(n) for n in args[1]), static_shape(op.result.type)
+    if min(shape, default=0) >= 0 and asked != shape:
+        raise UserError(f"the shape is {_text(asked)}, and {_text(shape)} in the type of the result", loc=op)
+    return (args[0].reshape(asked),)
+
+
+def _text(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape))
 
 
 @impl("tensor.concat")

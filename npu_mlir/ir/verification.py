@@ -28,6 +28,7 @@ from xdsl.utils.exceptions import VerifyException
 from npu_mlir.dialects.symbols import symbols_kept
 from npu_mlir.ir.dominance import find_violation
 from npu_mlir.ir.structural_keys import AttributeNumbers
+from npu_mlir.ir.tensor_rules import broken_rule
 from npu_mlir.support.diagnostics import Note, UserError
 
 
@@ -145,6 +146,8 @@ def _verify_one(op: Operation) -> None:
         # A verifier that looks at what is missing; which op it is matters more than why.
         what = f"{type(error).__name__}: {' '.join(str(error).split())}"
         raise UserError(f"'{op.name}' op is malformed: its verifier fails with {what}", loc=op) from error
+    if (wrong := broken_rule(op)) is not None:
+        raise UserError(f"'{op.name}' op {wrong}", loc=op)
 
 
 def _verify_block(block: Block, parent: Operation) -> None:

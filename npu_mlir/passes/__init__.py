@@ -27,6 +27,7 @@ _OWN: dict[str, str] = {
     "graph-form-sigmoid": "npu_mlir.passes.graph.form_sigmoid:FormSigmoid",
     "graph-set-precision": "npu_mlir.passes.graph.set_precision:SetPrecision",
     "graph-layout": "npu_mlir.passes.graph.layout:SetLayout",
+    "graph-block-groups": "npu_mlir.passes.graph.block_groups:BlockGroups",
     # linalg
     "convert-graph-to-linalg": "npu_mlir.passes.linalg.convert_graph_to_linalg:ConvertGraphToLinalg",
     "linalg-expand-math": "npu_mlir.passes.linalg.expand_math:ExpandMath",
@@ -38,6 +39,7 @@ _OWN: dict[str, str] = {
     "linalg-normalize": "npu_mlir.passes.linalg.normalize:Normalize",
     "linalg-materialize-indices": "npu_mlir.passes.linalg.materialize_indices:MaterializeIndices",
     "linalg-split-contractions": "npu_mlir.passes.linalg.split_contractions:SplitContractions",
+    "linalg-sink-collapses": "npu_mlir.passes.linalg.sink_collapses:SinkCollapses",
     # tile
     "tile-copy-for-loops": "npu_mlir.passes.tile.copy_for_loops:CopyForLoops",
     "tile-form-kernels": "npu_mlir.passes.tile.form_kernels:FormKernels",

@@ -32,8 +32,10 @@ PIPELINE: tuple[Phase, ...] = (
             "cse",
             # Casts of weights are folded when they are made, so precision comes after folding.
             "graph-set-precision",
-            # Last: whatever it transposes has its final type then.
+            # Whatever it transposes has its final type then.
             "graph-layout",
+            # By type and layout.
+            "graph-block-groups",
         ),
     ),
     Phase(
@@ -47,6 +49,7 @@ PIPELINE: tuple[Phase, ...] = (
             "linalg-normalize",
             "linalg-materialize-indices",
             "linalg-split-contractions",
+            "linalg-sink-collapses",
             "linalg-fold-unit-reshapes",
             "linalg-expand-math",
             "linalg-fuse-elementwise",

@@ -71,8 +71,9 @@ def bias_of(product: GenericOp) -> Bias | None:
     roles = contraction_roles(compute)
     assert roles is not None
     columns = {compute.result.index(d) for d in roles.n if compute.extents[d] > 1}
+    batch = {compute.result.index(d) for d in roles.batch}
     read = {d for d in projection(bias.map) or () if compute.extents[compute.result[d]] > 1}
-    return bias if len(columns) == 1 and read == columns and _is_row(bias) else None
+    return bias if len(columns) == 1 and read - batch == columns and _is_row(bias, batch) else None
 
 
 def prefix_of(product: GenericOp, user: GenericOp, target: Target) -> Prefix | None:
@@ -112,13 +113,15 @@ def _next(value: SSAValue) -> Operation | None:
     return op if passed(op) is value and len(op.results) == 1 else None
 
 
-def _is_row(bias: Bias) -> bool:
-    """Whether the elements of a bias lie side by side in L1: its last dim is the only one that isn't 1.
+def _is_row(bias: Bias, batch: set[int]) -> bool:
+    """Whether the elements of a bias for one product lie side by side in L1: its last dim is the only one that isn't 1
+    or the number of the product in its batch, of which a tile has one.
 
     A bias of shape Mx1 is a column there, with the padding of its rows between the elements.
     """
     shape = cast("TensorType[Attribute]", bias.user.inputs[bias.operand].type).get_shape()
-    return all(extent == 1 for extent in shape[:-1])
+    dims = projection(bias.map) or ()
+    return all(n == 1 or d in batch for n, d in zip(shape[:-1], dims[:-1], strict=True))
 
 
 def _addition(product: GenericOp) -> Bias | None:

@@ -14,6 +14,8 @@ After:
     %c = linalg.generic ins(%a, %w) outs(%b)
     %d = linalg.generic [(m, n)] ins(%c) { arith.maximumf %c, 0.0 }
 
+In a batch of products, each may have a bias of its own.
+
 Leaves alone: products whose result is read elsewhere as well, biases along the rows of the accumulator, and
 biases that lie in a column.
 Changes values: by the order of a sum.

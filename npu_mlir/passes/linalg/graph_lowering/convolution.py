@@ -121,12 +121,14 @@ class _Form:
             for axis, output in enumerate(self.loops.spatial)
         ]
 
-    def input(self, b: Builder, x: SSAValue) -> SSAValue:
-        """The input with its channels split into groups."""
-        if len(self.channels) == 1:
-            return x
-        shape, split = shape_of(x), (self.channels[0], self.weight[1])
-        return b.reshape(x, (*shape[:-1], *split) if self.nhwc else (shape[0], *split, *shape[2:]))
+    def input(self, b: Builder) -> SSAValue:
+        """The input with its channels split into groups, then padded: a load does both where pads come last."""
+        x, first = self.op.input, 1 if self.nhwc else 2
+        if len(self.channels) > 1:
+            shape, split = shape_of(x), (self.channels[0], self.weight[1])
+            x = b.reshape(x, (*shape[:-1], *split) if self.nhwc else (shape[0], *split, *shape[2:]))
+            first += not self.nhwc
+        return pad_spatial(b, x, self.op.pads.get_values(), first, 0)
 
     def kernel(self, b: Builder) -> SSAValue:
         """The weight with its channels split into groups and only the dims that have loops."""
@@ -152,7 +154,7 @@ _NCHW = ("n", "out", "spatial", "c", "window")
 @lowering(graph.ConvOp)
 def conv(b: Builder, op: graph.ConvOp) -> SSAValue:
     form = _Form(op)
-    x = form.input(b, pad_spatial(b, op.input, op.pads.get_values(), 1 if form.nhwc else 2, 0))
+    x = form.input(b)
     loops = form.loops
     reductions = [*loops.window, *loops.c]
     product = contract(b, x, form.kernel(b), form.maps(), form.result_shape(), loops.count(), reductions)

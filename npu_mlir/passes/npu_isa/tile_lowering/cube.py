@@ -24,8 +24,9 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineConstantExpr
 
-from npu_mlir.analysis.affine_maps import projection
+from npu_mlir.analysis.affine_maps import plain_dims, projection
 from npu_mlir.analysis.structured.bodies import copied_input, is_multiply_add
 from npu_mlir.analysis.structured.nest import is_reduction, is_zero_fill
 from npu_mlir.analysis.structured.roles import LoopRoles, loop_roles
@@ -124,7 +125,9 @@ def check_start(op: GenericOp) -> None:
     acc, row = _shape(op.outputs[0]), prod(_shape(op.inputs[0]))
     if row != prod(_shape(op.inputs[0])[-1:]):
         raise UserError("the row that an accumulator in L0C starts from lies in a column", loc=op)
-    source, dest = (projection(m.data) for m in op.indexing_maps)
+    # Dims of 1, of which a row has any number in front, may be read at 0.
+    read = [e for e in op.indexing_maps.data[0].data.results if not isinstance(e, AffineConstantExpr)]
+    source, dest = plain_dims(read), projection(op.indexing_maps.data[1].data)
     copies = copied_input(op.body.block) == 0
     rows = row_dims(op.outputs[0])
     varies = {d for d, n in zip(dest or (), acc[:rows], strict=False) if n > 1}

@@ -76,7 +76,10 @@ class ContractionTiler(OperandTiler):
         loops = [*roles.m, *roles.n]
         identity = AffineMap.identity(len(loops))
         picked = tuple(
-            identity.results[loops.index(of[e.dims()[0]])] if e.dims() else AffineConstantExpr(0)
+            # Of a batch, there is one product in a tile.
+            identity.results[loops.index(of[e.dims()[0]])]
+            if e.dims() and of[e.dims()[0]] in loops
+            else AffineConstantExpr(0)
             for e in exprs
         )
         body = Block(arg_types=[cast("Tensor", v.type).element_type for v in (row, acc)])

@@ -10,13 +10,14 @@
     %y = tensor.collapse_shape %z [[0], [1, 2]] : tensor<8x2x16xf16> into tensor<8x32xf16>
 
 so that the two can be one kernel, behind which the collapse is a view. It goes on downwards through elementwise
-operations and reductions.
+operations, until something else reads a value as well: what then is a kernel of its own has longer rows than
+one group.
 
 The elements are the same: a loop that is split runs over the same indices in the same order, and each operand that is
 read at a split loop is split as well, which a row-major tensor can be in place.
 
-Leaves alone: a collapse of what is no product; dims of size 1, which `linalg-fold-unit-reshapes` takes out; consumers
-that are products, or read an operand at sums or multiples of a joined index.
+Leaves alone: a collapse of what is no product; dims of size 1, which `linalg-fold-unit-reshapes` takes out; a collapse
+that products, reductions or a return read; consumers that read an operand at sums or multiples of a joined index.
 Does not handle: consumers that ask for the number of a joined loop (`linalg.index`).
 """
 
@@ -35,7 +36,7 @@ from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.affine_maps import plain_dims
 from npu_mlir.analysis.reshapes import kept_dims, reassociation_groups
-from npu_mlir.analysis.structured.nest import is_indirect, sums_products
+from npu_mlir.analysis.structured.nest import is_indirect, is_reduction, sums_products
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.generics import LOCATION, Builder
 from npu_mlir.passes.linalg.structure import (
@@ -59,11 +60,14 @@ class SinkCollapses(ModulePass):
         work = [o for o in op.walk() if isinstance(o, tensor.CollapseShapeOp) and _joins_product(o)]
         while work:
             collapse = work.pop()
-            for user in dict.fromkeys(use.operation for use in collapse.result.uses):
-                sunk = _sink(collapse, user)
-                if sunk is not None:
-                    work.append(sunk)
+            users = list(dict.fromkeys(use.operation for use in collapse.result.uses))
+            if all(_is_elementwise(user) for user in users):
+                work += [sunk for user in users if (sunk := _sink(collapse, user)) is not None]
         erase_dead_ops(op)
+
+
+def _is_elementwise(op: Operation) -> bool:
+    return isinstance(op, GenericOp) and not is_indirect(op) and not any(is_reduction(op))
 
 
 def _joins_product(collapse: tensor.CollapseShapeOp) -> bool:
@@ -89,8 +93,6 @@ def _sink(collapse: tensor.CollapseShapeOp, user: Operation) -> tensor.CollapseS
 
 def _consumer(user: Operation, collapse: tensor.CollapseShapeOp) -> Generic | None:
     """The parts of what reads a collapse, if it does so once, in order, and runs over other loops just as well."""
-    if not isinstance(user, GenericOp) or is_indirect(user) or sums_products(user):
-        return None
     parts = take_apart(user)
     if parts is None or parts.inputs.count(collapse.result) != 1 or parts.init is collapse.result:
         return None

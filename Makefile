@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-fast test-slow test-mlir lint format docs snapshots fuzz mutants mutants-isa conformance bench clean
+.PHONY: demo test test-fast test-slow test-mlir lint format docs snapshots fuzz mutants mutants-isa bounds conformance bench clean
 
 # Made once, and again when the dependencies change.
 .venv: pyproject.toml
@@ -60,6 +60,10 @@ snapshots: .venv
 # Half an hour for 300 mutants; MUTANTS='--count 0' for all, '--count 50 --module sync' for less.
 mutants: .venv
 	PYTHONPATH=tests/planted:tests/unit $(BIN)/python tests/mutation/run.py $(MUTANTS)
+
+# Tries to beat the lower bounds with every schedule of small kernels, in ten minutes. BOUNDS='relu' for less.
+bounds: .venv
+	PYTHONPATH=tests/unit $(BIN)/python tests/unit/schedule_search.py '$(BOUNDS)'
 
 # Of compiled programs, not of the compiler: a minute. MUTANTS='--case softmax' for less.
 mutants-isa: .venv

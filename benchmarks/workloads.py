@@ -24,8 +24,11 @@ sys.path.insert(0, str(HERE.parent / "examples"))
 
 from fetch_model import cached  # noqa: E402
 
-VERSION = 1
+VERSION = 2
 """Of the files that are kept: to be raised when what is made here changes."""
+
+BRANCH = 0.2
+"""The gain of what is added to a shortcut: sums of many branches stay as large as one."""
 
 
 @dataclass
@@ -75,10 +78,12 @@ class Builder:
         kernel: int,
         stride: int = 1,
         groups: int = 1,
-        relu: bool = True,
+        activation: str = "relu",
+        gain: float = 1.0,
         name: str = "",
     ) -> str:
-        """A convolution that keeps the size but for its stride, with a bias, and mostly a relu."""
+        """A convolution that keeps the size but for its stride, with a bias and an activation (relu, relu6 or none);
+        its results are `gain` times as large as what it reads."""
         _, own, height, width = self.shapes[x]
         pad = kernel // 2
         shape = (
@@ -89,20 +94,19 @@ class Builder:
         )
         depth = own // groups * kernel * kernel
         self.macs += prod(shape) * depth
-        weights = self.normal(channels, own // groups, kernel, kernel, scale=(2 / depth) ** 0.5)
+        scale = gain * ((2 if activation else 1) / depth) ** 0.5
+        weights = self.normal(channels, own // groups, kernel, kernel, scale=scale)
         operands = [x, weights, self.normal(channels, scale=0.01)]
         window = _window(kernel, stride, pad)
         y = self.node("Conv", operands, shape, name, group=groups, **window)
-        return self.relu(y) if relu else y
+        if activation == "relu6":
+            ends = [self.weight(np.array(end, self.dtype)) for end in (0, 6)]
+            return self.node("Clip", [y, *ends], shape)
+        return self.relu(y) if activation else y
 
     def relu(self, x: str) -> str:
         """What is negative becomes 0."""
         return self.node("Relu", [x], self.shapes[x])
-
-    def relu6(self, x: str) -> str:
-        """Between 0 and 6."""
-        ends = [self.weight(np.array(end, self.dtype)) for end in (0, 6)]
-        return self.node("Clip", [x, *ends], self.shapes[x])
 
     def add(self, x: str, y: str) -> str:
         """The sum of two values of one shape."""
@@ -184,12 +188,12 @@ def resnet(blocks: Sequence[int], bottleneck: bool) -> onnx.ModelProto:
             own, name = x, f"stage{stage + 1}_block{i + 1}"
             if bottleneck:
                 y = b.conv(b.conv(x, width, 1), width, 3, stride, name=f"{name}_conv3x3")
-                y = b.conv(y, 4 * width, 1, relu=False)
+                y = b.conv(y, 4 * width, 1, activation="", gain=BRANCH)
             else:
                 y = b.conv(x, width, 3, stride, name=f"{name}_conv3x3")
-                y = b.conv(y, width, 3, relu=False)
+                y = b.conv(y, width, 3, activation="", gain=BRANCH)
             if b.shapes[own] != b.shapes[y]:
-                own = b.conv(own, b.shapes[y][1], 1, stride, relu=False)
+                own = b.conv(own, b.shapes[y][1], 1, stride, activation="")
             x = b.relu(b.add(y, own))
     b.classify(x)
     return b.model()
@@ -198,7 +202,7 @@ def resnet(blocks: Sequence[int], bottleneck: bool) -> onnx.ModelProto:
 def mobilenet_v2() -> onnx.ModelProto:
     """Inverted residuals with depthwise convolutions."""
     b, x = _image()
-    x = b.relu6(b.conv(x, 32, 3, 2, relu=False))
+    x = b.conv(x, 32, 3, 2, activation="relu6")
     stages = (
         (1, 16, 1, 1),
         (6, 24, 2, 2),
@@ -212,11 +216,11 @@ def mobilenet_v2() -> onnx.ModelProto:
         for i in range(count):
             stride = first if not i else 1
             wide = b.shapes[x][1] * factor
-            y = x if factor == 1 else b.relu6(b.conv(x, wide, 1, relu=False))
-            y = b.relu6(b.conv(y, wide, 3, stride, groups=wide, relu=False))
-            y = b.conv(y, channels, 1, relu=False)
+            y = x if factor == 1 else b.conv(x, wide, 1, activation="relu6")
+            y = b.conv(y, wide, 3, stride, groups=wide, activation="relu6")
+            y = b.conv(y, channels, 1, activation="", gain=BRANCH if b.shapes[x][1] == channels else 1)
             x = b.add(x, y) if b.shapes[x] == b.shapes[y] else y
-    b.classify(b.relu6(b.conv(x, 1280, 1, relu=False)))
+    b.classify(b.conv(x, 1280, 1, activation="relu6"))
     return b.model()
 
 
@@ -229,10 +233,10 @@ def densenet121() -> onnx.ModelProto:
         for _ in range(layers):
             x = b.concat(features) if len(features) > 1 else x
             y = b.conv(b.relu(b.normalise(x)), 128, 1)
-            features.append(b.conv(y, 32, 3, relu=False))
+            features.append(b.conv(y, 32, 3, activation=""))
         x = b.relu(b.normalise(b.concat(features)))
         if block < 3:
-            x = b.pool(b.conv(x, b.shapes[x][1] // 2, 1, relu=False), "AveragePool", 2, 2)
+            x = b.pool(b.conv(x, b.shapes[x][1] // 2, 1, activation=""), "AveragePool", 2, 2)
     b.classify(x)
     return b.model()
 
@@ -249,9 +253,9 @@ def shufflenet_v2() -> onnx.ModelProto:
                 stride = 1
             else:
                 own = b.shapes[x][1]
-                left = b.conv(b.conv(x, own, 3, 2, groups=own, relu=False), half, 1)
+                left = b.conv(b.conv(x, own, 3, 2, groups=own, activation=""), half, 1)
                 y, stride = x, 2
-            y = b.conv(b.conv(b.conv(y, half, 1), half, 3, stride, groups=half, relu=False), half, 1)
+            y = b.conv(b.conv(b.conv(y, half, 1), half, 3, stride, groups=half, activation=""), half, 1)
             x = _shuffle(b, b.concat([left, y]))
     b.classify(b.conv(x, 1024, 1))
     return b.model()
@@ -281,11 +285,11 @@ def regnet_y_400mf() -> onnx.ModelProto:
         for i in range(count):
             stride, own = 1 if i else 2, b.shapes[x][1]
             y = b.conv(b.conv(x, width, 1), width, 3, stride, groups=width // 8)
-            scale = b.conv(b.conv(b.mean(y), round(own / 4), 1), width, 1, relu=False)
+            scale = b.conv(b.conv(b.mean(y), round(own / 4), 1), width, 1, activation="")
             scale = b.node("Sigmoid", [scale], b.shapes[scale])
-            y = b.conv(b.node("Mul", [scale, y], b.shapes[y]), width, 1, relu=False)
+            y = b.conv(b.node("Mul", [scale, y], b.shapes[y]), width, 1, activation="", gain=2 * BRANCH)
             if b.shapes[x] != b.shapes[y]:
-                x = b.conv(x, width, 1, stride, relu=False)
+                x = b.conv(x, width, 1, stride, activation="")
             x = b.relu(b.add(x, y))
     b.classify(x)
     return b.model()

@@ -61,7 +61,7 @@ class LaunchBounds:
     def reads(self, kernel: str) -> Reads | None:
         """What a kernel reads, if it says so."""
         if kernel not in self._reads:
-            self._reads[kernel] = _reads_of(self.kernels[kernel])
+            self._reads[kernel] = noted_reads(self.kernels[kernel])
         return self._reads[kernel]
 
     @cached_property
@@ -94,8 +94,8 @@ class LaunchBounds:
         return LaunchWork(least, sum(own), first, found)
 
 
-def _reads_of(kernel: KernelOp) -> Reads | None:
-    """The entries of `npu.reads`."""
+def noted_reads(kernel: KernelOp) -> Reads | None:
+    """The entries of `npu.reads`; None for kernels without."""
     entries = kernel.attributes.get("npu.reads")
     if not isinstance(entries, DictionaryAttr):
         return None

@@ -23,6 +23,7 @@ from npu_mlir.frontends import frontend_of, is_module_file
 from npu_mlir.ir.verification import verify
 from npu_mlir.pass_infra.pipeline_parser import PassNest
 from npu_mlir.pipeline import PRECISIONS, phase_pipelines
+from npu_mlir.support.accuracy import allow_fast, formulas_in
 from npu_mlir.support.arrays import declared_as
 from npu_mlir.support.diagnostics import Note, PassCrash, UserError, closest
 from npu_mlir.support.levels import LEVELS, level_of
@@ -77,6 +78,11 @@ class Program:
         own = named_target(self.module)
         has_kernels = LEVELS.index(self.level) > LEVELS.index("linalg")
         return DEFAULT_TARGET if own is None and has_kernels else own
+
+    @property
+    def formulas(self) -> list[str]:
+        """The fast formulas in the module, with their errors."""
+        return formulas_in(self.module)
 
     @property
     def precision(self) -> str:
@@ -247,6 +253,7 @@ def compile(
     fallback: str | None = None,
     unroll: int | None = None,
     prefetch: str | int | None = None,
+    fast_math: bool = False,
     instruments: Sequence[PassInstrument] = (),
 ) -> Program:
     """Compile a model: an `.onnx` file or its `ModelProto`, what else a frontend reads, or a `.mlir` file of any level.
@@ -256,6 +263,7 @@ def compile(
     constants. With `fallback="host"` the host runs the nodes that cannot be compiled; its time is not counted.
     Recurrences and loops of up to `unroll` steps are written out; without it, as few as that pays for.
     `prefetch` says how far ahead weights are brought to L2, in bytes or as `8MiB`; `off` for not at all.
+    With `fast_math`, formulas of functions may be off by more than 1 ulp in f16 and 4 in f32 (`Program.formulas`).
     """
     _check_choice("level", emit, LEVELS)
     source = read(
@@ -268,6 +276,7 @@ def compile(
         fallback=fallback,
         unroll=unroll,
         prefetch=prefetch,
+        fast_math=fast_math,
     )
     return source.lower(emit, instruments)
 
@@ -283,6 +292,7 @@ def read(
     fallback: str | None = None,
     unroll: int | None = None,
     prefetch: str | int | None = None,
+    fast_math: bool = False,
 ) -> ModelSource:
     """The program of a model, before any pass; see `compile`."""
     _check_choice("precision", precision, PRECISIONS)
@@ -290,6 +300,8 @@ def read(
         _check_choice("fallback", fallback, FALLBACKS)
     if isinstance(model, str | Path) and is_module_file(str(model)):
         program = load(model, target=target)
+        if fast_math:
+            allow_fast(program.module, program.level)
         return ModelSource(program, program.level, _window(prefetch))
 
     machine = as_target(target or DEFAULT_TARGET)
@@ -307,6 +319,8 @@ def read(
         set_target(module, machine)
         if precision != "f32":
             module.attributes["npu.precision"] = StringAttr(precision)
+        if fast_math:
+            allow_fast(module, "graph")
         return Program(make_context(), module)
 
     passes = {"graph-set-precision": f"precision={precision}", **_window(prefetch)}

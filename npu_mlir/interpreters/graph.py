@@ -7,6 +7,7 @@ most once more often. Results may be views of operands.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -25,6 +26,9 @@ from npu_mlir.ir.weights import check_weight, weights_of
 from npu_mlir.support.dtypes import numpy_dtype, static_shape
 
 Array = np.ndarray[Any, Any]
+
+
+_erfc = np.frompyfunc(math.erfc, 1, 1)
 
 
 def wide(array: Array) -> Array:
@@ -57,6 +61,20 @@ def _divide(lhs: Array, rhs: Array) -> Array:
 def _sigmoid(x: Array) -> Array:
     power = np.exp(-np.abs(x))
     return np.where(x < 0, power, 1).astype(x.dtype) / (1 + power)
+
+
+def _swish(x: Array, alpha: float) -> Array:
+    return x * _sigmoid(x if alpha == 1 else x * x.dtype.type(alpha))
+
+
+def _gelu(x: Array, tanh: bool) -> Array:
+    """In double precision: a sum of 1 and the function would cancel for negative x."""
+    wide_x = x.astype(np.float64)
+    if tanh:
+        inner = 2 * np.sqrt(2 / np.pi) * (wide_x + 0.044715 * wide_x**3)
+        return (wide_x * _sigmoid(inner)).astype(x.dtype)
+    share = np.asarray(_erfc(-np.sqrt(0.5) * wide_x), np.float64) / 2
+    return (wide_x * share).astype(x.dtype)
 
 
 def _softplus(x: Array) -> Array:
@@ -146,6 +164,8 @@ _register("quantize", _quantize)
 _register("dequantize", _dequantize)
 _register("clip", lambda op, x: _clip(x, op.min, op.max))
 _register("leaky_relu", lambda op, x: np.where(x < 0, x * x.dtype.type(op.alpha.value.data), x))
+_register("swish", lambda op, x: _swish(x, op.alpha.value.data))
+_register("gelu", lambda op, x: _gelu(x, op.tanh is not None))
 _register("hard_sigmoid", lambda op, x: _hard_sigmoid(x, op.alpha.value.data, op.beta.value.data))
 
 

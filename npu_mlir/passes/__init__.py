@@ -25,6 +25,7 @@ _OWN: dict[str, str] = {
     "graph-fold-constants": "npu_mlir.passes.graph.fold_constants:FoldConstants",
     "graph-fold-batch-norm": "npu_mlir.passes.graph.fold_batch_norm:FoldBatchNorm",
     "graph-form-sigmoid": "npu_mlir.passes.graph.form_sigmoid:FormSigmoid",
+    "graph-form-activations": "npu_mlir.passes.graph.form_activations:FormActivations",
     "graph-set-precision": "npu_mlir.passes.graph.set_precision:SetPrecision",
     "graph-layout": "npu_mlir.passes.graph.layout:SetLayout",
     "graph-block-groups": "npu_mlir.passes.graph.block_groups:BlockGroups",

@@ -29,6 +29,7 @@ PIPELINE: tuple[Phase, ...] = (
             # Before precision and layout, so that weights are scaled in f32 and only once.
             "graph-fold-batch-norm",
             "graph-form-sigmoid",
+            "graph-form-activations",
             "cse",
             # Casts of weights are folded when they are made, so precision comes after folding.
             "graph-set-precision",

@@ -22,6 +22,7 @@ from npu_mlir.report.host_work import host_work
 from npu_mlir.report.launch_bounds import LaunchBounds, least_of
 from npu_mlir.report.waterfall import Waterfall, waterfall_of
 from npu_mlir.simulator.attribution.attribution import Attribution
+from npu_mlir.support.accuracy import formulas_in
 from npu_mlir.support.files import write_atomically
 from npu_mlir.targets.module_target import target_label, target_of
 from npu_mlir.targets.target import Target
@@ -187,6 +188,8 @@ class Report:
     """The lower bound divided by the cycles, from 0 to 1."""
     assumptions: list[str] = field(default_factory=list[str])
     """What the figures rest on."""
+    formulas: list[str] = field(default_factory=list[str])
+    """The fast formulas in the kernels, with their errors."""
     memory: MemoryRow | None = None
     """L2 and HBM; None on a machine without L2."""
     waterfall: Waterfall | None = None
@@ -240,6 +243,7 @@ def report_of(
         bounds=bounds,
         efficiency=bounds.serial / simulation.cycles if bounds is not None and simulation.cycles else None,
         assumptions=assumptions(machine, len(launches), work.calls, simulation.l2),
+        formulas=formulas_in(program.module),
         memory=_memory(simulation, launches) if machine.l2 else None,
         waterfall=waterfall_of(simulation, bounds_of, peak, {row.name: row.macs for row in kernels}),
         **host,

@@ -36,6 +36,11 @@ def add_model_options(parser: ArgumentParser) -> None:
     add("--dim", action="append", default=[], metavar="NAME=N", help="the size of a named dynamic dimension")
     add("--shape", action="append", default=[], metavar="INPUT=1x3x48x192", help="the shape of an input")
     add("--precision", metavar="f32|f16", help="the type that floats are computed in (default: f32)")
+    add(
+        "--fast-math",
+        action="store_true",
+        help="formulas of functions may be off by more than 1 ulp in f16, 4 in f32; the report says by how much",
+    )
     add("--fallback", metavar="host", help="leave nodes that cannot be compiled to the host (off by default)")
     add("--prefetch", metavar="8MiB|off", help="how far ahead to bring weights to L2 (default: 16MiB)")
     add(
@@ -77,6 +82,7 @@ def read_model(args: argparse.Namespace, file: str) -> ModelSource:
         fallback=args.fallback,
         unroll=unroll_of(args),
         prefetch=args.prefetch,
+        fast_math=args.fast_math,
     )
     change_machine(source.program.module, args)
     return source

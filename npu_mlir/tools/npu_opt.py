@@ -182,6 +182,11 @@ class _Job:
         def parse() -> ModuleOp:
             module = parse_with_weights(ctx, text, name, implicit_module=implicit)
             change_machine(module, self.args)
+            if self.args.fast_math:
+                from npu_mlir.support.accuracy import allow_fast
+                from npu_mlir.support.levels import level_of
+
+                allow_fast(module, level_of(module))
             return module
 
         with self._timed("Parser"):

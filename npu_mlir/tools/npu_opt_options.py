@@ -61,6 +61,7 @@ def _add_general(add: Add) -> None:
         metavar="MARKER",
         help="what stands between parts of the output",
     )
+    _add_flag(add, "--fast-math", "formulas of functions may be off by more than 1 ulp in f16, 4 in f32")
     add("--irdl-file", metavar="FILE", help="dialects defined in IRDL")
     _add_flag(add, "--allow-unregistered-dialect", "accept operations of unknown dialects")
     _add_flag(add, "--mlir-disable-threading", "nothing changes: there is one thread")

@@ -184,7 +184,7 @@ def test_an_attribute_asks_for_fast_forms() -> None:
       func.return %0 : f32
     }"""
     counts: list[int] = []
-    for accuracy in ("", '"fast"', '"exact"'):
+    for accuracy in ("", '"fast"', '"full"'):
         module = parse_module(make_context(), text, "math.mlir")
         if accuracy:
             module.attributes["npu.accuracy"] = StringAttr(accuracy.strip('"'))

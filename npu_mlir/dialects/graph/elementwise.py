@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerType, TensorType
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerType, TensorType, UnitAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
 
@@ -237,6 +237,48 @@ class MishOp(FloatUnaryOp):
     """
 
     name = "graph.mish"
+
+
+@irdl_op_definition
+class SwishOp(FloatUnaryOp):
+    """
+    `x / (1 + exp(-alpha * x))`: x times the sigmoid of a multiple of it. SiLU with an alpha of 1.
+
+    ```mlir
+    %0 = graph.swish %x alpha 1.0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    ```
+    """
+
+    name = "graph.swish"
+
+    alpha = prop_def(FLOAT)
+
+    assembly_format = "$input `alpha` $alpha attr-dict `:` functional-type(operands, results)"
+
+    def __init__(self, input: Value, alpha: float = 1.0):
+        GraphOp.__init__(self, [input], {"alpha": float_attr(alpha)})
+
+
+@irdl_op_definition
+class GeluOp(FloatUnaryOp):
+    """
+    `x * (1 + erf(x / sqrt(2))) / 2`, or with `tanh` the function that is close to it,
+    `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2`.
+
+    ```mlir
+    %0 = graph.gelu %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %1 = graph.gelu tanh %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    ```
+    """
+
+    name = "graph.gelu"
+
+    tanh = opt_prop_def(UnitAttr)
+
+    assembly_format = "(`tanh` $tanh^)? $input attr-dict `:` functional-type(operands, results)"
+
+    def __init__(self, input: Value, tanh: bool = False):
+        GraphOp.__init__(self, [input], {"tanh": UnitAttr() if tanh else None})
 
 
 @irdl_op_definition

@@ -15,8 +15,9 @@ Every compute op becomes `linalg.generic` with linear maps; its init is a `tenso
 `linalg.fill` of its own. Operands broadcast by projected maps, from which unit dims are dropped by
 `tensor.collapse_shape`; reductions don't keep unit dims, a `tensor.expand_shape` adds them. Constants with one value
 move into bodies. Contractions and sums of 16-bit floats accumulate in f32. `graph.weight` and `graph.host_call` stay.
-A `graph.repeat` becomes a loop with calls (see `repeat.py`). Integers without a sign become signless ones (see
-`signless.py`).
+Functions that the vector unit lacks are computed by formulas (see `formulas/`), which the accuracy of an op and the
+target choose. A `graph.repeat` becomes a loop with calls (see `repeat.py`). Integers without a sign become signless
+ones (see `signless.py`).
 
 Does not handle: ops without a lowering (a `UserError` lists all of them), dynamic shapes.
 """
@@ -37,6 +38,7 @@ from npu_mlir.passes.linalg.graph_lowering import LOWERINGS
 from npu_mlir.passes.linalg.repeat import lower_repeat
 from npu_mlir.passes.linalg.signless import make_signless
 from npu_mlir.passes.linalg.tensor_types import element_of, shape_of
+from npu_mlir.support.accuracy import ACCURACY, add_formulas
 from npu_mlir.support.diagnostics import Note, UserError
 from npu_mlir.support.levels import ANY_LEVEL
 from npu_mlir.support.locations import located
@@ -51,11 +53,13 @@ class ConvertGraphToLinalg(ModulePass):
         graph_ops = [o for o in op.walk() if o.name.startswith("graph.") and o.name not in ANY_LEVEL]
         _check(graph_ops)
         of_graph = {graph_op.parent_op() for graph_op in graph_ops}
+        formulas: set[str] = set()
         for graph_op in graph_ops:
             if isinstance(graph_op, RepeatOp):
                 lower_repeat(graph_op)
             else:
-                _lower(graph_op)
+                formulas |= _lower(graph_op)
+        add_formulas(op, formulas)
         for function in op.ops:
             if isinstance(function, FuncOp) and len(function.body.blocks) == 1:
                 make_signless(function, narrow=function in of_graph)
@@ -74,14 +78,17 @@ def _check(ops: list[Operation]) -> None:
                 raise UserError(f"'{op.name}' has a dynamic shape: {value.type}", loc=op)
 
 
-def _lower(op: Operation) -> None:
+def _lower(op: Operation) -> set[str]:
+    """Put what says an op in linalg in its place; returns the fast formulas that this uses."""
     builder = Builder(op.attributes.get(LOCATION))
+    builder.accuracy = op.attributes.get(ACCURACY)
     with located(op):
         if is_empty(op.results[0]):
             result = builder.empty(shape_of(op.results[0]), element_of(op.results[0]))
         else:
             result = LOWERINGS[type(op)](builder, op)
     _replace(op, builder.ops, result)
+    return builder.formulas
 
 
 def _replace(op: Operation, new_ops: list[Operation], result: SSAValue) -> None:

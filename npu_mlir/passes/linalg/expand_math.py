@@ -18,7 +18,9 @@ forms makes a NaN of an infinity that the function maps to a number.
 
 Accuracy is relative: results are within 4 ulp of f32 of the exact value (log1p, expm1: 5; powf, exp2, log2, log10:
 the error of the exponential of a rounded product). With the flag `fastmath<afn>`, or under an attribute
-`npu.accuracy = "fast"`, tanh, erf, log1p and expm1 take shorter forms, whose errors are small next to 1 alone.
+`npu.accuracy = "fast"`, tanh, erf, log1p and expm1 take shorter forms, whose errors are small next to 1 alone. Tanh and
+erf are computed by formulas (`formulas/`), chosen by type, accuracy and cycles of the target; the module says which
+fast ones it has (`npu.formulas`).
 
 Does not handle: atan2, cbrt, copysign, integer powers; they stay as they are.
 """
@@ -30,18 +32,19 @@ import math as python_math
 from xdsl.context import Context
 from xdsl.dialects import arith, math
 from xdsl.dialects.arith import FastMathFlagsAttr
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp, StringAttr, f32, i32, i64
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, ModuleOp, f32, i32, i64
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from npu_mlir.passes.linalg.formulas import choose
 from npu_mlir.passes.linalg.generics import LOCATION
 from npu_mlir.passes.linalg.scalar_code import Code, Expansion
 from npu_mlir.passes.linalg.scalar_ops import bit_width
 from npu_mlir.passes.linalg.trigonometry import TRIGONOMETRY
-
-ACCURACY = "npu.accuracy"
-"""An attribute of a module, function or op: `"fast"` allows the forms that the flag `afn` allows."""
+from npu_mlir.support.accuracy import FAST, add_formulas, is_fast
+from npu_mlir.targets.module_target import target_of
+from npu_mlir.targets.target import Target
 
 _WHOLE = {32: (float(1 << 23), i32), 64: (float(1 << 52), i64)}
 """By the width of a float: from here on it is a whole number, and an integer type for those below."""
@@ -53,9 +56,52 @@ class ExpandMath(ModulePass):
     name = "linalg-expand-math"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for math_op in [o for o in op.walk() if type(o) in _EXPANSIONS]:
+        expansion = _Expansion(target_of(op))
+        for math_op in [o for o in op.walk() if type(o) in _EXPANSIONS or type(o) in _FORMULAS]:
             if isinstance(math_op.results[0].type, AnyFloat) or isinstance(math_op, math.AbsIOp):
-                _expand(math_op)
+                expansion.expand(math_op)
+        add_formulas(op, expansion.fast)
+
+
+class _Expansion:
+    """Expands the operations of a module, one after the other."""
+
+    def __init__(self, target: Target):
+        self._target = target
+        self.fast: set[str] = set()
+        """Names of the fast formulas that were used."""
+
+    def expand(self, op: Operation) -> None:
+        """Put the expansion of an operation in its place."""
+        type_ = op.results[0].type
+        code = Code(_EXPANSIONS | (_FAST if _is_approximate(op) else {}))
+        if type(op) in _FORMULAS:
+            result = self._formula(code, op)
+        else:
+            wide = f32 if isinstance(type_, AnyFloat) and bit_width(type_) < 32 else type_
+            result = code.expand(type(op), *[code.cast(v, wide) for v in op.operands])
+        result = code.cast(result, type_)
+        block = op.parent
+        assert block is not None
+        for new in code.ops:
+            new.location = op.location
+            if LOCATION in op.attributes:
+                new.attributes[LOCATION] = op.attributes[LOCATION]
+        block.insert_ops_before(code.ops, op)
+        op.results[0].replace_all_uses_with(result)
+        block.erase_op(op)
+
+    def _formula(self, code: Code, op: Operation) -> SSAValue:
+        """By a formula for the type, or for f32 if it has none."""
+        (x,), name, fast = op.operands, _FORMULAS[type(op)], _is_approximate(op)
+        found = choose(name, x.type, fast, self._target)
+        if found is None:
+            x = code.cast(x, f32)
+            found = choose(name, f32, fast, self._target)
+        assert found is not None
+        if found.accuracy == FAST:
+            self.fast.add(found.name)
+        return found.build(code, x)
 
 
 def _is_approximate(op: Operation) -> bool:
@@ -63,113 +109,7 @@ def _is_approximate(op: Operation) -> bool:
     flags = op.properties.get("fastmath")
     if isinstance(flags, FastMathFlagsAttr) and FastMathFlag.APPROX_FUNC in flags.data:
         return True
-    around: Operation | None = op
-    while around is not None:
-        if ACCURACY in around.attributes:
-            return around.attributes[ACCURACY] == StringAttr("fast")
-        around = around.parent_op()
-    return False
-
-
-def _expand(op: Operation) -> None:
-    type_ = op.results[0].type
-    wide = f32 if isinstance(type_, AnyFloat) and bit_width(type_) < 32 else type_
-    expansions = _EXPANSIONS | (_FAST if _is_approximate(op) else {})
-    code = Code(expansions)
-    if wide != type_ and type(op) in _NARROW and not _is_approximate(op):
-        result = _NARROW[type(op)](code, *op.operands)
-    else:
-        result = expansions[type(op)](code, *[code.cast(v, wide) for v in op.operands])
-    result = code.cast(result, type_)
-    block = op.parent
-    assert block is not None
-    for new in code.ops:
-        new.location = op.location
-        if LOCATION in op.attributes:
-            new.attributes[LOCATION] = op.attributes[LOCATION]
-    block.insert_ops_before(code.ops, op)
-    op.results[0].replace_all_uses_with(result)
-    block.erase_op(op)
-
-
-_TANH = (1, -0.33332768, 0.13316691, -0.052417807, 0.01596446)
-"""`tanh(x) / x` as a polynomial of z = x * x below 0.33, within 6e-8 (a minimax fit of ours, the last places of its
-coefficients chosen by the error in f32). A product with x keeps the sign of 0."""
-
-
-def _tanh(code: Code, x: SSAValue) -> SSAValue:
-    """A polynomial near 0, else `1 - 2 / (exp(2x) + 1)`, which is 1 where the exponential is infinite. Within 4 ulp of
-    f32 (3.0 measured, with an exponential that is within 2.4): below x * x = 0.33 the error of the second form, for
-    negative x that of a number above 1, would be more. f64 by `expm1(2x) / (expm1(2x) + 2)`."""
-    if bit_width(x.type) == 64:
-        power = _expm1(code, code.apply("mul", code.apply("max", code.apply("min", x, 20), -20), 2))
-        return code.apply("div", power, code.apply("add", power, 2))
-    square = code.apply("mul", x, x)
-    near = code.apply("mul", code.polynomial(square, _TANH), x)
-    far = _fast_tanh(code, x)
-    return code.select_less(square, code.constant(0.33, x.type), near, far)
-
-
-def _fast_tanh(code: Code, x: SSAValue) -> SSAValue:
-    """`1 - 2 / (exp(2x) + 1)`: within 3e-7 absolutely."""
-    power = code.apply("exp", code.apply("mul", x, 2))
-    return code.apply("sub", 1, code.apply("div", 2, code.apply("add", power, 1)))
-
-
-_ERF_NEAR = (
-    1.128379157904419,
-    -0.3761251261223701,
-    0.1128099174541788,
-    -0.02664698665674700,
-    0.004512357854980684,
-)
-"""`erf(x) / x` as a polynomial of x * x for |x| < 0.6, within 9e-9 (a minimax fit of ours)."""
-
-_ERF_FAR = (3.023563e-05, -1.1286855, -0.6353457, -0.10566803, 0.023125809, -0.003284513, 0.00022215681)
-"""`erf(x) = 1 - exp(p(x))` for x from 0.6 to 3.95, within 5e-9 of the value; from there on it is 1 in f32 (a minimax
-fit of ours, the last places of its coefficients chosen by the error in f32)."""
-
-_ERF_FAR_WIDE = (
-    4.308980393614386e-05,
-    -1.128740792235089,
-    -0.6353003887954588,
-    -0.1055224817405743,
-    0.02274097937376981,
-    -0.002889158619212998,
-    1.327807869299317e-05,
-    5.597403874697273e-05,
-    -6.009677160103785e-06,
-)
-"""The same to 5.9, within 5e-10: for f64."""
-
-
-def _erf(code: Code, x: SSAValue) -> SSAValue:
-    """A polynomial near 0, elsewhere `1 - exp(p(|x|))` times the sign, which is 2x cut off at -1 and 1: there |x| is at
-    least 0.6. Within 4 ulp of f32 (2.3 measured, with an exponential that is within 2.4); f64 within 1e-8 of the
-    value."""
-    wide = bit_width(x.type) == 64
-    square = code.apply("mul", x, x)
-    near = code.apply("mul", code.polynomial(square, _ERF_NEAR), x)
-    size = code.apply("min", code.apply("abs", x), 5.9 if wide else 3.95)
-    power = code.apply("exp", code.polynomial(size, _ERF_FAR_WIDE if wide else _ERF_FAR))
-    sign = code.apply("max", code.apply("min", code.apply("mul", x, 2), 1), -1)
-    far = code.apply("mul", code.apply("sub", 1, power), sign)
-    return code.select_less(square, code.constant(0.36, x.type), near, far)
-
-
-_ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
-
-
-def _fast_erf(code: Code, x: SSAValue) -> SSAValue:
-    """Abramowitz and Stegun, formula 7.1.26: for positive x, `1 - p(t) exp(-x * x)` with
-    `t = 1 / (1 + 0.3275911 x)` and a polynomial p; negated for negative x. The formula is within 1.5e-7, with the
-    rounding of f32 within 5e-7."""
-    positive = code.apply("abs", x)
-    t = code.apply("div", 1, code.apply("add", code.apply("mul", positive, 0.3275911), 1))
-    polynomial = code.apply("mul", t, code.polynomial(t, _ERF))
-    power = code.apply("exp", code.apply("neg", code.apply("mul", x, x)))
-    value = code.apply("sub", 1, code.apply("mul", polynomial, power))
-    return code.select_less(x, code.constant(0, x.type), code.apply("neg", value), value)
+    return is_fast(op)
 
 
 def _expm1(code: Code, x: SSAValue) -> SSAValue:
@@ -188,32 +128,6 @@ def _log1p(code: Code, x: SSAValue) -> SSAValue:
     near = code.apply("div", code.apply("mul", far, x), code.apply("sub", more, 1))
     near = code.select_equal(more, 1, x, near)
     return code.select_less(code.apply("abs", x), code.constant(1, x.type), near, far)
-
-
-def _narrow_tanh(code: Code, x: SSAValue) -> SSAValue:
-    """x itself below 0.02, where the next term, `x^3 / 3`, is less than 2^-12 of it, else `1 - 2 / (exp(2x) + 1)` in
-    f32. Within 0.51 ulp of f16. Doubled and compared in 16 bits, which takes half as long."""
-    if bit_width(x.type) < 16:
-        x = code.cast(x, f32)
-    power = code.apply("exp", code.cast(code.apply("mul", x, 2), f32))
-    far = code.apply("sub", 1, code.apply("div", 2, code.apply("add", power, 1)))
-    return code.select_less(code.apply("abs", x), code.constant(0.02, x.type), x, code.cast(far, x.type))
-
-
-_ERF_OVER, _ERF_UNDER = (38.1229, 5.624061, 1), (33.786472, 16.230602, 2.9605129, 0.1231869)
-"""`erf(x) / x` as a fraction p(z) / q(z) of z = x * x for |x| < 2.75, within 2^-15 (a minimax fit of ours). The last
-coefficient of p is 1, which saves a product."""
-
-
-def _narrow_erf(code: Code, x: SSAValue) -> SSAValue:
-    """`x p(x * x) / q(x * x)` in f32, constant from 2.75 on, within 0.6 ulp of f16. The operand is cut off in its own
-    type where that has 16 bits: as many instructions, half as long."""
-    if bit_width(x.type) < 16:
-        x = code.cast(x, f32)
-    x = code.cast(code.apply("max", code.apply("min", x, 2.75), -2.75), f32)
-    square = code.apply("mul", x, x)
-    numerator = code.apply("mul", x, code.polynomial(square, _ERF_OVER))
-    return code.apply("div", numerator, code.polynomial(square, _ERF_UNDER))
 
 
 def _rsqrt(code: Code, x: SSAValue) -> SSAValue:
@@ -336,8 +250,6 @@ def _scaled_log(factor: float) -> Expansion:
 
 
 _EXPANSIONS: dict[type[Operation], Expansion] = {
-    math.TanhOp: _tanh,
-    math.ErfOp: _erf,
     math.RsqrtOp: _rsqrt,
     math.PowFOp: _powf,
     math.FloorOp: _floor,
@@ -355,12 +267,10 @@ _EXPANSIONS: dict[type[Operation], Expansion] = {
     **TRIGONOMETRY,
 }
 
-_NARROW: dict[type[Operation], Expansion] = {math.TanhOp: _narrow_tanh, math.ErfOp: _narrow_erf}
-"""For results of 16 bits and fewer: called with the operand as it is, computed in f32."""
+_FORMULAS: dict[type[Operation], str] = {math.TanhOp: "tanh", math.ErfOp: "erf"}
+"""What has formulas (see `npu_mlir.passes.linalg.formulas`), by their names."""
 
 _FAST: dict[type[Operation], Expansion] = {
-    math.TanhOp: _fast_tanh,
-    math.ErfOp: _fast_erf,
     math.Log1pOp: lambda code, x: code.apply("log", code.apply("add", x, 1)),
     math.ExpM1Op: lambda code, x: code.apply("sub", code.apply("exp", x), 1),
 }

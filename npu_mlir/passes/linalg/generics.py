@@ -23,6 +23,7 @@ from npu_mlir.passes.linalg.body import Body, BodyBuilder
 from npu_mlir.passes.linalg.reshapes import reassociation, reshape_groups, seen_through
 from npu_mlir.passes.linalg.scalar_ops import scalar_attr
 from npu_mlir.passes.linalg.tensor_types import Shape, element_of, ints, segments, shape_of, tensor_type
+from npu_mlir.support.accuracy import ACCURACY
 from npu_mlir.support.locations import node_of
 from npu_mlir.support.node_names import joined, parts
 
@@ -55,11 +56,17 @@ class Builder:
     def __init__(self, location: Attribute | None = None):
         self.ops: list[Operation] = []
         self.location = location
+        self.accuracy: Attribute | None = None
+        """What the operations have as `npu.accuracy`."""
+        self.formulas: set[str] = set()
+        """Names of the fast formulas in the operations."""
 
     def add(self, op: Operation) -> SSAValue:
         """Append an operation; returns its first result."""
         if self.location is not None:
             op.attributes[LOCATION] = self.location
+        if self.accuracy is not None and isinstance(op, GenericOp):
+            op.attributes[ACCURACY] = self.accuracy
         self.ops.append(op)
         return op.results[0]
 

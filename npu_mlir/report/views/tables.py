@@ -50,6 +50,8 @@ def print_report(report: Report, explain: bool = False, waterfall: bool = False)
         )
     if report.memory is not None and report.memory.l2 != "off":
         console.print(_memory_line(report.memory))
+    if report.formulas:
+        console.print(f"Fast formulas: {'; '.join(report.formulas)}")
     if waterfall and report.waterfall is not None:
         for table in (_waterfall_table(report.waterfall), _losses_table(report.waterfall)):
             console.print(table)

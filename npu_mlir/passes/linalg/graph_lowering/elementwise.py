@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import AnyFloat, ModuleOp, f32
+from xdsl.dialects.builtin import AnyFloat, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from npu_mlir.dialects import graph
@@ -15,8 +15,12 @@ from npu_mlir.ir.constants import constant_of
 from npu_mlir.ir.weights import weights_of
 from npu_mlir.passes.linalg.body import Body
 from npu_mlir.passes.linalg.generics import Builder
-from npu_mlir.passes.linalg.graph_lowering.registry import elementwise, lowering, scalar_of, widened
-from npu_mlir.passes.linalg.scalar_ops import bit_width
+from npu_mlir.passes.linalg.graph_lowering.registry import (
+    apply_formula,
+    elementwise,
+    lowering,
+    scalar_of,
+)
 from npu_mlir.passes.linalg.signless import is_unsigned
 from npu_mlir.passes.linalg.tensor_types import element_of, shape_of
 from npu_mlir.support.diagnostics import UserError
@@ -113,16 +117,22 @@ def _reciprocal(body: Body, value: SSAValue) -> SSAValue:
     return body.apply("div", 1, value)
 
 
-@_simple(graph.SigmoidOp)
-def _sigmoid(body: Body, value: SSAValue) -> SSAValue:
-    """`e / (e + 1)` with `e = exp(x)`: small results keep all their places, subnormal ones too. From 88 on it is 1: 16
-    bits are cut off there before they are widened, which takes half as long. Within 4 ulp of f32 (3.5 measured, with
-    an exponential that is within 2.4)."""
-    if bit_width(value.type) < 16:
-        value = body.cast(value, f32)
-    bounded = body.cast(body.apply("min", value, 88), widened(value.type))
-    power = body.apply("exp", bounded)
-    return body.apply("div", power, body.apply("add", power, 1))
+def _formula(name: Callable[[Any], str], *op_classes: type[Operation], **parameters: str) -> None:
+    """Register ops that formulas compute: the name of the function, and what it takes of the op's properties."""
+
+    @lowering(*op_classes)
+    def lower(b: Builder, op: Any) -> SSAValue:
+        values = {key: getattr(op, attr).value.data for key, attr in parameters.items()}
+
+        def build(body: Body, x: SSAValue) -> SSAValue:
+            return apply_formula(b, op, body, name(op), x, **values)
+
+        return elementwise(b, op.operands, shape_of(op.result), element_of(op.result), build)
+
+
+_formula(lambda op: "sigmoid", graph.SigmoidOp)
+_formula(lambda op: "swish", graph.SwishOp, alpha="alpha")
+_formula(lambda op: "gelu_tanh" if op.tanh is not None else "gelu", graph.GeluOp)
 
 
 _ATANH = (0.3333320814, 0.2001076362, 0.1400090262, 0.140059935)

@@ -7,14 +7,19 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, f32
+from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, ModuleOp, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from npu_mlir.ir.constants import dense_array
 from npu_mlir.passes.linalg.body import Body
+from npu_mlir.passes.linalg.formulas import choose
 from npu_mlir.passes.linalg.generics import Builder, Map
+from npu_mlir.passes.linalg.scalar_code import Code
 from npu_mlir.passes.linalg.scalar_ops import bit_width
 from npu_mlir.passes.linalg.tensor_types import Shape, element_of, shape_of
+from npu_mlir.support.accuracy import FAST, is_fast
+from npu_mlir.targets.module_target import target_of
+from npu_mlir.targets.target import DEFAULT_TARGET, get_target
 
 Lowering: TypeAlias = Callable[[Builder, Any], SSAValue]
 
@@ -86,6 +91,28 @@ def elementwise(
         return body.cast(build(body, *values), element)
 
     return b.map([v for v, _ in projected], maps, shape, element, fill)
+
+
+def apply_formula(
+    b: Builder, op: Operation, body: Body, name: str, x: SSAValue, **parameters: Any
+) -> SSAValue:
+    """A function of a value of the body, by the formula that the accuracy of `op` and the target call for; types that
+    have none are computed in f32."""
+    module = op.get_toplevel_object()
+    target = target_of(module) if isinstance(module, ModuleOp) else get_target(DEFAULT_TARGET)
+    fast, type_ = is_fast(op), x.type
+    found = choose(name, type_, fast, target, **parameters)
+    if found is None:
+        x = body.cast(x, f32)
+        found = choose(name, f32, fast, target, **parameters)
+    assert found is not None
+    if found.accuracy == FAST:
+        b.formulas.add(found.name)
+    code = Code({})
+    result = found.build(code, x, **parameters)
+    for scalar in code.ops:
+        body.append(scalar)
+    return body.cast(result, type_)
 
 
 def widened(type_: Attribute) -> Attribute:

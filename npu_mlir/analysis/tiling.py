@@ -106,6 +106,8 @@ class Product:
     loaded: int
     stored: int
     passing: int = ACCUMULATOR
+    starts_from_row: bool = False
+    """Accumulators start from a row that is loaded, not from a constant."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Rules for the result of an operation:
 
 1. a destination that is a `tensor.empty` becomes a buffer of its own, unless
 2. the operation is elementwise and an operand of the same type, read element by element, dies in it: its buffer is
-   reused;
+   reused, that of a tile from GM only if there is no other, since loads would wait until the result has left;
 3. a destination with contents that nobody reads later is overwritten in its buffer;
 4. otherwise its contents are copied to a new buffer first.
 
@@ -208,7 +208,7 @@ class _Bufferizer:
         if any(is_reduction(op)) or space_of(op.outputs[0].type) is not Space.UB:
             return None
         maps = maps_of(op)
-        for value, map_ in zip(op.inputs, maps, strict=False):
+        for value, map_ in sorted(zip(op.inputs, maps, strict=False), key=lambda pair: _from_gm(pair[0])):
             buffer = self.buffers.get(value)
             alike = value.type == op.results[0].type and map_ == maps[-1]
             same = [m for v, m in zip(op.inputs, maps, strict=False) if v is value]
@@ -237,6 +237,11 @@ class _Bufferizer:
             _drop_carried(op)
             self.dead.append(op)
             self.bodies.append(body)
+
+
+def _from_gm(value: SSAValue) -> bool:
+    """Whether a value is a tile as it was loaded from GM."""
+    return isinstance(value.owner, tile.LoadOp) and space_of(value.owner.source.type) is Space.GM
 
 
 def _drop_carried(op: scf.ForOp) -> None:

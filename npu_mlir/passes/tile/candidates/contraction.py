@@ -14,9 +14,9 @@ from xdsl.ir import Attribute, SSAValue
 from npu_mlir.analysis.dims import DimKind, LoopNestOp
 from npu_mlir.analysis.structured.bodies import SIGNED_WIDENING, body_ops
 from npu_mlir.analysis.structured.fixpipe import Drained, passed
-from npu_mlir.analysis.structured.nest import factor_type
+from npu_mlir.analysis.structured.nest import factor_type, init_of
 from npu_mlir.analysis.structured.roles import contraction_roles
-from npu_mlir.analysis.tiling import ACCUMULATOR, Dim, Product, Tiling, fill_divisors, tilings
+from npu_mlir.analysis.tiling import ACCUMULATOR, Dim, Product, Tiling, ceil_div, fill_divisors, tilings
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import cube_type, element_bits, element_bytes
 from npu_mlir.passes.tile.candidates.candidate import ScheduleCandidate
@@ -37,6 +37,11 @@ class _Piece:
 
     elements: int
     slots: int
+
+
+_INIT_SLOTS = 3
+"""Slots of the row that accumulators start from: its load comes before those of the operands of a tile, and should not
+wait until the tile before last is multiplied."""
 
 
 def contraction_candidates(
@@ -77,7 +82,10 @@ def _candidate(
         pieces[d] = size
     rest = [c.extent for c in classes[len(tile_) :]]
     sizes = KernelSizes((*tile_, *rest), (*tiling.inner, *rest), (*pieces, *rest))
-    slots = {"l1": 2, "l0a": 2, "l0b": 2, "l0c": tiling.l0c_slots, "ub": piece.slots}
+    tiles = math.prod(ceil_div(product.dims[d].extent, tile_[d]) for d in tiling.order)
+    rows = product.starts_from_row and tiles > 2
+    l1 = {"a": 2, "b": 2, "init": _INIT_SLOTS} if rows else 2
+    slots = {"l1": l1, "l0a": 2, "l0b": 2, "l0c": tiling.l0c_slots, "ub": piece.slots}
     schedule = tile.ScheduleAttr.of(
         slots, levels_of(kernel, sizes), order=tiling.order, bypass_ub=target.split_cores
     )
@@ -118,7 +126,8 @@ def _product(kernel: Kernel, compute: LoopNestOp, target: Target) -> Product:
     loaded, stored = _traffic(kernel, compute)
     factors = (cube_type(element), element_bits(element))
     vector, passing = _epilogue(kernel, compute, target)
-    return Product(dims, batch, m, n, k, (maps[0], maps[1]), *factors, vector, loaded, stored, passing)
+    row = not isinstance(init_of(cast("linalg.GenericOp", compute.key)), linalg.FillOp)
+    return Product(dims, batch, m, n, k, (maps[0], maps[1]), *factors, vector, loaded, stored, passing, row)
 
 
 def _epilogue(kernel: Kernel, contraction: LoopNestOp, target: Target) -> tuple[int, int]:

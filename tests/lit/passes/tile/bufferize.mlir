@@ -153,3 +153,36 @@ tile.kernel @put(%X: memref<50x8xf16, #gm>, %I: memref<4xi32, #gm>, %U: memref<4
     : tensor<4x8xf16, #ub>, memref<50x8xf16, #gm>, tensor<4xi32, #ub>
   tile.return
 }
+
+// -----
+
+#gm = #tile.space<gm>
+#ub = #tile.space<ub>
+#id = affine_map<(i, j) -> (i, j)>
+
+// Either operand dies in the sum: what was computed is overwritten, so that the next tile from GM waits for no store.
+// CHECK-LABEL: tile.kernel @residual(
+// CHECK:         tile.load %X[] into %x
+// CHECK:         tile.load %Z[] into %z
+// CHECK:         linalg.generic {{.*}} ins(%z : {{.*}}) outs(%z :
+// CHECK:         linalg.generic {{.*}} ins(%x, %z : {{.*}}) outs(%z :
+// CHECK:         tile.store %z, %Y[]
+tile.kernel @residual(%X: memref<4x4xf32, #gm>, %Z: memref<4x4xf32, #gm>, %Y: memref<4x4xf32, #gm>) {
+  %x = tile.load %X[] map #id : memref<4x4xf32, #gm> -> tensor<4x4xf32, #ub>
+  %z = tile.load %Z[] map #id : memref<4x4xf32, #gm> -> tensor<4x4xf32, #ub>
+  %e = tensor.empty() : tensor<4x4xf32, #ub>
+  %t = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%z : tensor<4x4xf32, #ub>) outs(%e : tensor<4x4xf32, #ub>) {
+  ^bb0(%a: f32, %c: f32):
+    %v = math.exp %a : f32
+    linalg.yield %v : f32
+  } -> tensor<4x4xf32, #ub>
+  %s = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %t : tensor<4x4xf32, #ub>, tensor<4x4xf32, #ub>) outs(%e : tensor<4x4xf32, #ub>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %v = arith.addf %a, %b : f32
+    linalg.yield %v : f32
+  } -> tensor<4x4xf32, #ub>
+  tile.store %s, %Y[] map #id : tensor<4x4xf32, #ub>, memref<4x4xf32, #gm>
+  tile.return
+}

@@ -138,8 +138,12 @@ def tilings(product: Product, target: Target) -> list[Tiling]:
 
 def _enumerate(p: Product, target: Target) -> Iterator[Tiling]:
     step = target.cube.tile(p.element)
-    rows = {_sizes(p, p.m, step.m * 2**i, step.m): None for i in range(12)}
-    columns = {_sizes(p, p.n, step.n * 2**i, step.n): None for i in range(12)}
+    rows = {_sizes(p, p.m, step.m * 2**i, step.m): None for i in range(12)} | _stripes(
+        p, p.m, step.m, step.k, target.l0a
+    )
+    columns = {_sizes(p, p.n, step.n * 2**i, step.n): None for i in range(12)} | _stripes(
+        p, p.n, step.n, step.k, target.l0b
+    )
     for m in rows:
         for n in columns:
             for slots in (2, 1):
@@ -151,6 +155,23 @@ def _enumerate(p: Product, target: Target) -> Iterator[Tiling]:
 def _sizes(p: Product, dims: Sequence[int], most: int, side: int) -> tuple[int, ...]:
     free = fill([1 if p.dims[d].whole else p.dims[d].extent for d in dims], most, side)
     return tuple(p.dims[d].extent if p.dims[d].whole else size for d, size in zip(dims, free, strict=True))
+
+
+def _stripes(
+    p: Product, dims: Sequence[int], side: int, unit: int, capacity: int
+) -> dict[tuple[int, ...], None]:
+    """Tiles that are one side of the cube wide, and as high as all of K leaves room for in two slots of L0.
+
+    A row of an image that has to be whole may be too long for that; then K is cut in chunks, each of which is padded.
+    """
+    k = round_up(math.prod(p.dims[d].extent for d in p.k), unit)
+    most = capacity * 8 // (2 * p.bits * k)
+    long = [d for d in dims if p.dims[d].extent > side]
+    if not long or most < side or any(p.dims[d].whole for d in dims):
+        return {}
+    width = {d: side if d == long[-1] else 1 for d in dims}
+    height = fill([p.dims[d].extent if d != long[-1] else 1 for d in dims], most // side)
+    return {tuple(max(width[d], size) for d, size in zip(dims, height, strict=True)): None}
 
 
 def _padded(sizes: Sequence[int], side: int) -> int:

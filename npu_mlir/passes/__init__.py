@@ -33,6 +33,7 @@ _OWN: dict[str, str] = {
     "convert-graph-to-linalg": "npu_mlir.passes.linalg.convert_graph_to_linalg:ConvertGraphToLinalg",
     "linalg-expand-math": "npu_mlir.passes.linalg.expand_math:ExpandMath",
     "linalg-fold-empty": "npu_mlir.passes.linalg.fold_empty:FoldEmpty",
+    "linalg-fold-transposes": "npu_mlir.passes.linalg.fold_transposes:FoldTransposes",
     "linalg-fold-unit-reshapes": "npu_mlir.passes.linalg.fold_unit_reshapes:FoldUnitReshapes",
     "linalg-fuse-elementwise": "npu_mlir.passes.linalg.fuse_elementwise:FuseElementwise",
     "linalg-generalize-named-ops": "npu_mlir.passes.linalg.generalize_named_ops:GeneralizeNamedOps",

@@ -54,6 +54,8 @@ PIPELINE: tuple[Phase, ...] = (
             "linalg-fold-unit-reshapes",
             "linalg-expand-math",
             "linalg-fuse-elementwise",
+            # Behind fusion, which tells what reorders nothing but what it reads.
+            "linalg-fold-transposes",
             "canonicalize",
             "cse",
         ),

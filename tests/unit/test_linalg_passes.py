@@ -20,7 +20,14 @@ from npu_mlir.support.dtypes import numpy_dtype, static_shape
 from random_linalg import Program, Sizes, programs
 
 EXAMPLES = int(os.environ.get("NPU_MLIR_EXAMPLES", "60"))
-PASSES = ["linalg-fold-unit-reshapes", "linalg-expand-math", "linalg-fuse-elementwise", "canonicalize", "cse"]
+PASSES = [
+    "linalg-fold-unit-reshapes",
+    "linalg-expand-math",
+    "linalg-fuse-elementwise",
+    "linalg-fold-transposes",
+    "canonicalize",
+    "cse",
+]
 
 
 def run(module: ModuleOp, inputs: list[np.ndarray]) -> list[np.ndarray]:

@@ -254,6 +254,7 @@ def compile(
     unroll: int | None = None,
     prefetch: str | int | None = None,
     fast_math: bool = False,
+    link: bool | None = None,
     instruments: Sequence[PassInstrument] = (),
 ) -> Program:
     """Compile a model: an `.onnx` file or its `ModelProto`, what else a frontend reads, or a `.mlir` file of any level.
@@ -262,7 +263,8 @@ def compile(
     machine, its name or its TOML file; a `.mlir` file that names its target keeps it. `bake` has inputs that become
     constants. With `fallback="host"` the host runs the nodes that cannot be compiled; its time is not counted.
     Recurrences and loops of up to `unroll` steps are written out; without it, as few as that pays for.
-    `prefetch` says how far ahead weights are brought to L2, in bytes or as `8MiB`; `off` for not at all.
+    `prefetch` says how far ahead weights are brought to L2, in bytes or as `8MiB`; `off` for not at all. With `link`,
+    launches that follow each other become programs, which the core runs without coming to rest.
     With `fast_math`, formulas of functions may be off by more than 1 ulp in f16 and 4 in f32 (`Program.formulas`).
     """
     _check_choice("level", emit, LEVELS)
@@ -277,6 +279,7 @@ def compile(
         unroll=unroll,
         prefetch=prefetch,
         fast_math=fast_math,
+        link=link,
     )
     return source.lower(emit, instruments)
 
@@ -293,6 +296,7 @@ def read(
     unroll: int | None = None,
     prefetch: str | int | None = None,
     fast_math: bool = False,
+    link: bool | None = None,
 ) -> ModelSource:
     """The program of a model, before any pass; see `compile`."""
     _check_choice("precision", precision, PRECISIONS)
@@ -302,7 +306,7 @@ def read(
         program = load(model, target=target)
         if fast_math:
             allow_fast(program.module, program.level)
-        return ModelSource(program, program.level, _window(prefetch))
+        return ModelSource(program, program.level, _choices(prefetch, link))
 
     machine = as_target(target or DEFAULT_TARGET)
     frontend = frontend_of(model)
@@ -323,15 +327,18 @@ def read(
             allow_fast(module, "graph")
         return Program(make_context(), module)
 
-    passes = {"graph-set-precision": f"precision={precision}", **_window(prefetch)}
+    passes = {"graph-set-precision": f"precision={precision}", **_choices(prefetch, link)}
     return ModelSource(import_(), None, passes, import_ if fallback and "left" in frontend.options else None)
 
 
-def _window(prefetch: str | int | None) -> dict[str, str]:
-    """The option of the pass that places prefetches."""
-    if prefetch is None:
-        return {}
-    return {"tile-prefetch-weights": f"window={0 if prefetch == 'off' else prefetch}"}
+def _choices(prefetch: str | int | None, link: bool | None) -> dict[str, str]:
+    """The options of the passes that place prefetches and link kernels."""
+    options: dict[str, str] = {}
+    if prefetch is not None:
+        options["tile-prefetch-weights"] = f"window={0 if prefetch == 'off' else prefetch}"
+    if link is not None:
+        options["tile-link-kernels"] = f"enable={str(link).lower()}"
+    return options
 
 
 def load(path: str | Path, *, target: str | Path | Target | None = None) -> Program:

@@ -20,8 +20,8 @@ def pipeline_text(start: str | None, end: str, options: dict[str, str] | None = 
 
     `options` has the options of passes by name, as `{"graph-set-precision": "precision=f16"}`.
 
-    >>> pipeline_text("tile", "tile-memref")
-    'builtin.module(tile-bufferize,tile-keep-operands,tile-double-buffer,tile-plan-memory,tile-prefetch-weights)'
+    >>> pipeline_text("tile-memref", "isa")
+    'builtin.module(convert-tile-to-npu-isa,npu-isa-insert-sync,npu-isa-cleanup)'
     """
     return _text(phases_between(start, end), options or {})
 

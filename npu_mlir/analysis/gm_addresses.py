@@ -79,7 +79,8 @@ class GmAddresses:
 
     def run(self, op: Operation) -> Iterator[Operation]:
         """The launches and prefetches within an op, in the order in which the host comes to them: those in a loop once
-        for each iteration. A `UserError` for a loop with launches whose bounds are not known before."""
+        for each iteration. Around those of a program, the program and its `tile.yield`. A `UserError` for a loop with
+        launches whose bounds are not known before."""
         for region in op.regions:
             for block in region.blocks:
                 for inner in block.ops:
@@ -95,6 +96,10 @@ class GmAddresses:
                 yield op
             case tile.PrefetchOp() | npu_isa.PrefetchOp():
                 yield op
+            case tile.ProgramOp():
+                yield op
+                yield from self.run(op)
+                yield op.yielded
             case tile.ReserveOp():
                 self._ranges[op.result] = self._slot(*op.place(), op.slot, op.result)
             case tensor.ExtractSliceOp() if is_row(op):
@@ -173,9 +178,14 @@ def is_row(op: tensor.ExtractSliceOp | tensor.InsertSliceOp) -> bool:
 
 
 def viewed(value: SSAValue) -> SSAValue:
-    """The tensor that a value is a view of; itself if it is none."""
-    while isinstance(value, OpResult) and isinstance(value.op, VIEWS):
-        value = value.op.operands[0]
+    """The tensor that a value is a view of, or that a program hands on; itself if it is none of these."""
+    while isinstance(value, OpResult):
+        if isinstance(value.op, tile.ProgramOp):
+            value = value.op.yielded.values[value.index]
+        elif isinstance(value.op, VIEWS):
+            value = value.op.operands[0]
+        else:
+            break
     return value
 
 

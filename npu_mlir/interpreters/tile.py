@@ -79,6 +79,16 @@ def host(interp: Interpreter, op: tile.HostOp, args: Results) -> Results:
     return tuple(np.array(v) if isinstance(v, np.ndarray) else v for v in interp.run_block(op.body.block))
 
 
+@impl("tile.program")
+def program(interp: Interpreter, op: tile.ProgramOp, args: Results) -> Results:
+    return interp.run_block(op.body.block)
+
+
+@impl("tile.boundary")
+def boundary(interp: Interpreter, op: tile.BoundaryOp, args: Results) -> Results:
+    return ()
+
+
 @impl("tile.prefetch")
 def prefetch(interp: Interpreter, op: tile.PrefetchOp, args: Results) -> Results:
     return ()

@@ -55,6 +55,7 @@ _OWN: dict[str, str] = {
     "tile-bufferize": "npu_mlir.passes.tile.bufferize:Bufferize",
     "tile-keep-operands": "npu_mlir.passes.tile.keep_operands:KeepOperands",
     "tile-double-buffer": "npu_mlir.passes.tile.double_buffer:DoubleBuffer",
+    "tile-link-kernels": "npu_mlir.passes.tile.link_kernels:LinkKernels",
     "tile-plan-memory": "npu_mlir.passes.tile.plan_memory:PlanMemory",
     "tile-prefetch-weights": "npu_mlir.passes.tile.prefetch_weights:PrefetchWeights",
     # npu_isa

@@ -84,6 +84,7 @@ PIPELINE: tuple[Phase, ...] = (
             "tile-bufferize",
             "tile-keep-operands",
             "tile-double-buffer",
+            "tile-link-kernels",
             "tile-plan-memory",
             # What is in L2 depends on where results lie.
             "tile-prefetch-weights",

@@ -30,6 +30,7 @@ ROOMS = (
     "attribution",
     "debugger",
     "run",
+    "linked",
     "simulate",
 )
 """The order of the rooms: `tests/unit/test_rooms.py` holds it."""

@@ -17,7 +17,7 @@ are given to the run, whichever their core. Does not handle: flags between cores
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Container, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -146,6 +146,8 @@ class Run:
         skip: bool = True,
         budget: int = STEP_BUDGET,
         heat: Heat | None = None,
+        constant: Container[int] = (),
+        check: bool = True,
     ) -> Executed:
         """Run a kernel on a core, behind what was given to that core before.
 
@@ -153,8 +155,9 @@ class Run:
         whatever tells arrays apart: equal ones are the same array, None is one that nothing else has, a `range` is one
         with these bytes of GM. With `skip`, iterations of loops that only repeat what was seen are skipped if nobody
         has to see them. `heat` says where the arguments are on a machine with L2, if that isn't to follow from what
-        the run has executed. Raises a `SimulationError` for a hazard, and for more than `budget` loop iterations and
-        instructions.
+        the run has executed; `constant` are the numbers of arguments that no kernel of the run writes. Without
+        `check`, no hazards are looked for in this kernel. Raises a `SimulationError` for a hazard, and for more than
+        `budget` loop iterations and instructions.
         """
         clock = self.clock.cores[core]
         if heat is None and self.memory is not None:
@@ -165,7 +168,7 @@ class Run:
             self._arguments.append(arguments)
         if self.observers:
             self._texts[core] += site_texts(blocks.kernel)
-        sinks = self._sinks(blocks, arguments, core, values, counts)
+        sinks = self._sinks(blocks, arguments, core, values, counts, constant, check)
         generated = generate(blocks, sinks, skip=skip and blocks.long)
         start = clock.now
         clock.now, executions = generated.run(arguments if values else [None] * len(arguments), budget, start)
@@ -191,7 +194,14 @@ class Run:
         return Heat(tuple(now + ready if ready else ready for ready in heat.ready), heat.fits)
 
     def _sinks(
-        self, blocks: Blocks, arguments: Sequence[Any], core: int, values: bool, counts: LoadCounts
+        self,
+        blocks: Blocks,
+        arguments: Sequence[Any],
+        core: int,
+        values: bool,
+        counts: LoadCounts,
+        constant: Container[int],
+        check: bool,
     ) -> list[Sink]:
         clock = self.clock.cores[core]
         sinks: list[Sink] = []
@@ -199,8 +209,10 @@ class Run:
         if debugger is not None:
             debugger.enter(blocks.kernel, clock, arguments)
             sinks.append(debugger)
-        if self.hazards is not None:
-            sinks.append(HazardSink(self.hazards.enter(blocks.kernel, arguments, core)))
+        if self.hazards is not None and not check:
+            self.hazards.skip(blocks.kernel, arguments, core)
+        elif self.hazards is not None:
+            sinks.append(HazardSink(self.hazards.enter(blocks.kernel, arguments, core, constant)))
         if self.observers:
             sinks.append(ObservedTiming(self.observers[core], counts))
         elif debugger is None and blocks.long:
@@ -239,6 +251,10 @@ class Run:
                 traffic.hits -= misses * load.bytes
                 traffic.misses += misses * load.bytes
         return executed
+
+    def texts(self, core: int = 0) -> Sequence[str]:
+        """The text of each site of a core, if it is observed."""
+        return self._texts[core]
 
     def end(self) -> None:
         """Nothing follows. Raises a `SimulationError` for a flag that is still set, or a result that is not written

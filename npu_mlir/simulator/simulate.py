@@ -7,7 +7,7 @@ each state of L2 that it finds its operands in: in it or not, as follows from th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from npu_mlir.analysis.gm_addresses import GmAddresses, KernelTouches
+from npu_mlir.analysis.gm_addresses import GmAddresses, KernelTouches, viewed
 from npu_mlir.analysis.residency import GmTouch
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa import Pipe
@@ -28,12 +28,14 @@ from npu_mlir.interpreters.numerics import quiet
 from npu_mlir.interpreters.registry import Results, Step
 from npu_mlir.interpreters.tile import arena_of
 from npu_mlir.ir.loop_bounds import times_run
+from npu_mlir.ir.sections import launches_in_order, new_windows
 from npu_mlir.simulator.attribution.attribution import Attribution, loc_of
 from npu_mlir.simulator.attribution.recording import Recording
 from npu_mlir.simulator.codegen.generator import Generated, generate
 from npu_mlir.simulator.debugger import Debugger
 from npu_mlir.simulator.errors import SimulationError
 from npu_mlir.simulator.execution.values import Decoder, Values
+from npu_mlir.simulator.linked import ProgramRun
 from npu_mlir.simulator.program.blocks import Blocks, Heat
 from npu_mlir.simulator.run import STEP_BUDGET, ArgumentTraffic, Run
 from npu_mlir.simulator.timing.memory_system import MemorySystem, Placed
@@ -190,6 +192,7 @@ def simulate(
         watch,
         tuple(breaks),
         l2_state(l2, machine),
+        values,
     )
     host = _Host(module, machine, options)
     if not values:
@@ -198,6 +201,10 @@ def simulate(
                 host.time(op)
             elif isinstance(op, Prefetch):
                 host.prefetch(op)
+            elif isinstance(op, tile.ProgramOp):
+                host.begin_program(op)
+            else:
+                host.end_program()
         return host.result([])
     main = host.symbol(function)
     if isinstance(main, FuncOp):
@@ -231,6 +238,7 @@ class _Options:
     watch: Callable[[tile.LaunchOp, list[np.ndarray]], None] | None = None
     breaks: Sequence[str] = ()
     l2: str = "off"
+    values: bool = True
 
 
 class _Host(Interpreter):
@@ -255,6 +263,16 @@ class _Host(Interpreter):
         self.addresses = GmAddresses(module)
         self.order: Iterator[Operation] = iter(())
         """Of the launches and prefetches of a run with values, to know where their operands lie."""
+        self.running: ProgramRun | None = None
+        """The program that launches are sections of."""
+        self.sections: list[tuple[KernelProgram, KernelStats]] = []
+        """Those of the running program."""
+        self.timed: dict[Hashable, Any] = {}
+        """What sections came to in time; see `ProgramRun`."""
+        self.windows: set[tuple[Hashable, ...]] = set()
+        """Sections in a row in which hazards have been looked for."""
+        self.checked: Iterator[bool] = iter(())
+        """For each section of the running program, whether that is still to be done."""
         if options.l2 != "off":
             self.memory = MemorySystem(target)
             if options.l2 == "warm":
@@ -278,9 +296,12 @@ class _Host(Interpreter):
         """Where a launch that comes next finds its operands; None without L2."""
         if self.memory is None:
             return None
-        # The fixed cost of a launch comes before its first instruction.
+        return self.memory.launch(self._touches(op), self._start())
+
+    def _start(self) -> int:
+        """When the next launch begins; its fixed cost comes before its first instruction."""
         start = self.now + self.target.latencies["launch"]
-        return self.memory.launch(self._touches(op), start)
+        return start if self.running is None else start + self.running.now
 
     def _touches(self, op: tile.LaunchOp) -> list[GmTouch]:
         places = [self.addresses.of(value) for value in (*op.inputs, *op.results)]
@@ -298,9 +319,55 @@ class _Host(Interpreter):
     def prefetch(self, op: Prefetch) -> None:
         """A prefetch begins, if there is an L2."""
         if self.memory is not None:
-            done = self.memory.prefetch(self.addresses.of(op.source), self.now)
-            run = PrefetchRun(loc_of(op), self.now, done.start, done.ready, done.bytes)
+            now = self.now
+            if self.running is not None and self.sections:
+                now = self._start()
+            done = self.memory.prefetch(self.addresses.of(op.source), now)
+            run = PrefetchRun(loc_of(op), now, done.start, done.ready, done.bytes)
             self.prefetches.append(run)
+
+    # ---- programs
+
+    def begin_program(self, op: tile.ProgramOp) -> None:
+        """What is launched next is one program."""
+        options = self.options
+        if options.check:
+            # Hazards depend on no data: what has run in the same row is not looked at again.
+            names = [launch.kernel.string_value() for launch in launches_in_order(op.body.block)]
+            self.checked = iter(new_windows(names, self.windows))
+        self.running = ProgramRun(
+            self.target,
+            self.timed,
+            check=options.check,
+            explain=options.explain,
+            record=options.record,
+            decoders=[self.decoder] if options.values else None,
+            debugger=self.debugger,
+        )
+        self.sections = []
+
+    def end_program(self) -> None:
+        """The core comes to rest."""
+        assert self.running is not None
+        self.running.run.end()
+        launch = self.target.latencies["launch"]
+        for (program, once), (attribution, recording) in zip(self.sections, self.running.explain(launch)):
+            program.explained(once, attribution, recording)
+        self.now += self.running.complete + (launch if self.sections else 0)
+        self.running = None
+
+    def constants(self, op: tile.LaunchOp) -> set[int]:
+        """The operands of a launch that no launch writes."""
+        found: set[int] = set()
+        for number, value in enumerate(op.inputs):
+            owner = viewed(value).owner
+            if isinstance(owner, Operation):
+                constant = owner.name in ("graph.weight", "arith.constant")
+            else:
+                constant = isinstance(owner.parent_op(), FuncOp)
+            if constant:
+                found.add(number)
+        return found
 
     def _next(self, op: Operation) -> None:
         """Go on to a launch or prefetch, so that the addresses are those of this time."""
@@ -309,19 +376,45 @@ class _Host(Interpreter):
 
     def time(self, op: tile.LaunchOp) -> None:
         """Simulate the time of a launch, without values."""
-        program, placed = self.program(op), self.placed(op)
-        program.time(placed)
+        program = self.program(op)
+        if self.running is not None:
+            self.running.begin_section()
+        placed = self.placed(op)
+        if self.running is not None:
+            self._section(op, self._names(op), placed, values=False)
+        else:
+            program.time(placed)
         self.count(op, placed)
+
+    def _names(self, op: tile.LaunchOp) -> list[Hashable]:
+        """What tells the operands and results of a launch apart, without values: their bytes."""
+        return [self.addresses.of(value) for value in (*op.inputs, *op.results)]
+
+    def _section(
+        self, op: tile.LaunchOp, arguments: Sequence[Any], placed: Placed | None, values: bool
+    ) -> None:
+        """Simulate a launch as a section of the running program."""
+        assert self.running is not None
+        program = self.program(op)
+        check = next(self.checked, False) or self.debugger is not None
+        once = program.section(
+            self.running, arguments, placed, self.constants(op), values, not self.sections, check
+        )
+        self.sections.append((program, once))
 
     def step(self, op: Operation) -> Step:
         if isinstance(op, Prefetch):
             return lambda args: self._next(op) or self.prefetch(op) or ()
+        if isinstance(op, tile.ProgramOp):
+            return lambda args: self._program(op)
         if not isinstance(op, tile.LaunchOp):
             return super().step(op)
         program, count = self.program(op), len(op.inputs)
 
         def launch(args: Results) -> Results:
             self._next(op)
+            if self.running is not None:
+                self.running.begin_section()
             placed = self.placed(op)
             outputs = self._results(op, args[count:])
             inputs = [np.ascontiguousarray(a) for a in args[:count]]
@@ -338,7 +431,10 @@ class _Host(Interpreter):
                 elif inputs[operand].ctypes.data != output.ctypes.data:
                     raise SimulationError("a result has to lie where the operand does that it reuses", loc=op)
             try:
-                program.launch(inputs, outputs, placed)
+                if self.running is not None:
+                    self._section(op, [*inputs, *outputs], placed, values=True)
+                else:
+                    program.launch(inputs, outputs, placed)
             except IndexOutOfRange as error:
                 raise error.launched_by(op) from None
             self.count(op, placed)
@@ -348,6 +444,14 @@ class _Host(Interpreter):
 
         return launch
 
+    def _program(self, op: tile.ProgramOp) -> Results:
+        self._next(op)
+        self.begin_program(op)
+        outputs = self.run_block(op.body.block)
+        self._next(op.yielded)
+        self.end_program()
+        return outputs
+
     def count(self, op: tile.LaunchOp, placed: Placed | None) -> None:
         """Note a launch that has just been simulated."""
         program = self.programs[self.symbol(op.kernel)]
@@ -355,8 +459,13 @@ class _Host(Interpreter):
         loc = loc_of(op) or program.stats.loc
         operands = _operand_heat(op, once, placed)
         name, number = program.stats.name, program.number(once)
-        self.launches.append(Launch(name, loc, self.now, once.cycles, number, operands))
-        self.now += once.cycles
+        start = self.now
+        if self.running is not None:
+            launch = self.target.latencies["launch"]
+            start += self.running.complete - once.cycles + launch
+        self.launches.append(Launch(name, loc, start, once.cycles, number, operands))
+        if self.running is None:
+            self.now += once.cycles
         if self.options.progress is not None:
             self.options.progress(len(self.launches), self.total)
 
@@ -394,8 +503,10 @@ class KernelProgram:
         self.host = host
         loc = kernel.attributes.get("npu.node")
         self.stats = KernelStats(kernel.sym_name.data, loc.data if isinstance(loc, StringAttr) else "")
-        self.timed: dict[Heat | None, KernelStats] = {}
-        """One launch for each state of L2."""
+        self.timed: dict[Hashable, KernelStats] = {}
+        """One launch for each state of L2, and for each of the core as a section of a program."""
+        self._variants: dict[int, int] = {}
+        """The number of each of them, by its identity."""
         self.last = self.stats
         """The last launch."""
         self._repeat: Generated | None = None
@@ -427,9 +538,62 @@ class KernelProgram:
             once = self._first([None] * len(self.kernel.body.block.args), heat, values=False)
         self._count(heat, once)
 
+    def section(
+        self,
+        run: ProgramRun,
+        arguments: Sequence[Any],
+        placed: Placed | None,
+        constant: Container[int],
+        values: bool,
+        first: bool,
+        check: bool,
+    ) -> KernelStats:
+        """Run the kernel as a section of a program, the `first` of which has the cost of the launch; with `check`,
+        hazards are looked for."""
+        options, heat = self.host.options, self._heat(placed)
+        alone = values and not check
+        if alone:
+            # Nothing has to be seen of it but its values, and time is known already, or found without.
+            if self._repeat is None:
+                self._repeat = generate(self.blocks, [Values(self.host.decoder.decode)])
+            self._repeat.run(arguments, options.budget)
+        section = run.section(
+            self.blocks,
+            arguments,
+            heat,
+            values=values and not alone,
+            skip=options.extrapolate,
+            budget=options.budget,
+            constant=constant,
+            check=check,
+        )
+        executed, launch = section.executed, self.host.target.latencies["launch"] if first else 0
+        key = (section.key, first)
+        once = self.timed.get(key) or KernelStats(
+            self.stats.name,
+            self.stats.loc,
+            1,
+            executed.instructions,
+            section.cycles + launch,
+            executed.macs,
+            executed.padded_macs,
+            executed.pipe_busy,
+            traffic=executed.traffic,
+        )
+        self._count(key, once)
+        return once
+
+    def explained(self, once: KernelStats, attribution: Attribution, recording: Recording | None) -> None:
+        """Note where the time of a section went."""
+        once.attribution, once.recording = attribution, recording
+        variant = self.stats.variants[self.number(once)]
+        variant.attribution, variant.recording = attribution, recording
+        if self.number(once) == 0:
+            self.stats.attribution, self.stats.recording = attribution, recording
+
     def number(self, once: KernelStats) -> int:
         """Which of the variants a launch is."""
-        return next(i for i, known in enumerate(self.timed.values()) if known is once)
+        return self._variants[id(once)]
 
     def _heat(self, placed: Placed | None) -> Heat | None:
         if placed is None:
@@ -472,16 +636,17 @@ class KernelProgram:
             once.recording = run.observers[0].recording
         return once
 
-    def _count(self, heat: Heat | None, once: KernelStats) -> None:
+    def _count(self, key: Hashable, once: KernelStats) -> None:
         self.last = once
-        if heat not in self.timed:
-            self.timed[heat] = once
+        if key not in self.timed:
+            self.timed[key] = once
+            self._variants[id(once)] = len(self._variants)
             variant = KernelStats(once.name, once.loc, attribution=once.attribution, recording=once.recording)
             self.stats.variants.append(variant)
             if len(self.timed) == 1:
                 self.stats.attribution, self.stats.recording = once.attribution, once.recording
         _add(self.stats, once)
-        _add(self.stats.variants[list(self.timed).index(heat)], once)
+        _add(self.stats.variants[self.number(once)], once)
 
 
 def _add(total: KernelStats, launch: KernelStats) -> None:

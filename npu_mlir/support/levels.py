@@ -80,6 +80,8 @@ _STEPS = ("tensor.extract_slice", "tensor.insert_slice")
 def _is_step(op: Operation) -> bool:
     """Whether an op only says which part of a tensor an iteration of a loop around it is about."""
     around = op.parent_op()
+    while around is not None and around.name == "tile.program":
+        around = around.parent_op()
     return op.name in _STEPS and around is not None and around.name == "scf.for"
 
 

@@ -29,7 +29,7 @@ LARGEST_SIZE, LARGEST_COUNT = 1 << 30, 1 << 40
 
 GROUPS: Mapping[str, Sequence[str]] = {
     "rates": ("gm_l1", "gm_ub", "l0c_gm", "l1_l0a", "l1_l0b", "ub_gm"),
-    "latencies": ("dma", "flag", "gm", "issue", "l0_load", "launch", "mmad", "scalar_read"),
+    "latencies": ("dma", "flag", "gm", "issue", "l0_load", "launch", "mmad", "scalar_read", "section"),
     "cube_steps": (),
     "fixpipe_scales": (),
     "vector": ("default",),

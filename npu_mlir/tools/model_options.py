@@ -44,6 +44,11 @@ def add_model_options(parser: ArgumentParser) -> None:
     add("--fallback", metavar="host", help="leave nodes that cannot be compiled to the host (off by default)")
     add("--prefetch", metavar="8MiB|off", help="how far ahead to bring weights to L2 (default: 16MiB)")
     add(
+        "--link",
+        action=argparse.BooleanOptionalAction,
+        help="run launches that follow each other as one program (off by default)",
+    )
+    add(
         "--unroll",
         metavar="N",
         help="write out recurrences and loops of up to N steps (default: as few as pays off)",
@@ -83,6 +88,7 @@ def read_model(args: argparse.Namespace, file: str) -> ModelSource:
         unroll=unroll_of(args),
         prefetch=args.prefetch,
         fast_math=args.fast_math,
+        link=args.link,
     )
     change_machine(source.program.module, args)
     return source

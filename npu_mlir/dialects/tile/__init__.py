@@ -24,6 +24,7 @@ from npu_mlir.dialects.tile.epilogue import (
 from npu_mlir.dialects.tile.host import HostOp, YieldOp
 from npu_mlir.dialects.tile.kernels import KernelOp, LaunchOp, ReserveOp, ReturnOp
 from npu_mlir.dialects.tile.prefetch import PrefetchOp
+from npu_mlir.dialects.tile.programs import BoundaryOp, ProgramOp
 from npu_mlir.dialects.tile.rows import GatherOp, ScatterOp, row_dim
 from npu_mlir.dialects.tile.schedule import ScheduleAttr
 from npu_mlir.dialects.tile.schedule_entries import ROLES, SIZE_LEVELS
@@ -50,6 +51,8 @@ Tile = Dialect(
         ReserveOp,
         PrefetchOp,
         HostOp,
+        ProgramOp,
+        BoundaryOp,
         YieldOp,
         LoadOp,
         StoreOp,
@@ -68,6 +71,7 @@ __all__ = [
     "SIZE_LEVELS",
     "STORES",
     "AllocOp",
+    "BoundaryOp",
     "Cube",
     "CubeTile",
     "EpilogueAttr",
@@ -77,6 +81,7 @@ __all__ = [
     "LaunchOp",
     "LoadOp",
     "PrefetchOp",
+    "ProgramOp",
     "Relu",
     "ReserveOp",
     "ReturnOp",

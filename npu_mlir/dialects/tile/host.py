@@ -15,13 +15,19 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.traits import HasParent, IsTerminator, Pure
+from xdsl.traits import HasParent, IsTerminator, OpTrait, Pure
 from xdsl.utils.exceptions import VerifyException
+
+
+def _yield_traits() -> tuple[OpTrait, ...]:
+    from npu_mlir.dialects.tile.programs import ProgramOp
+
+    return IsTerminator(), HasParent(HostOp, ProgramOp)
 
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """Ends what the host computes; its operands become the results.
+    """Ends what the host computes, or a program of launches; its operands become the results.
 
     Example:
 
@@ -32,7 +38,7 @@ class YieldOp(IRDLOperation):
 
     name = "tile.yield"
     values = var_operand_def()
-    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(HostOp)))
+    traits = lazy_traits_def(_yield_traits)
     assembly_format = "attr-dict ($values^ `:` type($values))?"
 
     def __init__(self, values: Sequence[SSAValue] = ()):

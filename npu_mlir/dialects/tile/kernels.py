@@ -19,6 +19,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import (
     Attribute,
+    Block,
+    BlockArgument,
+    Operation,
     Region,
     SSAValue,
 )
@@ -266,6 +269,31 @@ class LaunchOp(IRDLOperation):
         given = [_without_space(value.type) for value in (*self.inputs, *self.results)]
         if given != expected or len(self.results) != kernel.outputs:
             raise VerifyException(f"operands and results are not those of the kernel '@{name}'")
+        self._verify_section(kernel)
+
+    def _verify_section(self, kernel: KernelOp) -> None:
+        """As a section of a program, a launch has a kernel that waits for what ran before; what it loads ahead of that,
+        no section may write."""
+        program = self.parent_op()
+        while program is not None and program.name != "tile.program":
+            program = program.parent_op()
+        if program is None:
+            return
+        ahead = loaded_ahead(kernel)
+        if ahead is None:
+            if not _is_lowered(kernel):
+                raise VerifyException(
+                    f"as a section of a program, '@{kernel.sym_name.data}' needs a tile.boundary: what stands "
+                    "behind it waits for the sections before"
+                )
+            return
+        for number in ahead:
+            writer = _section_that_writes(self.inputs[number], program) if number < len(self.inputs) else self
+            if writer is not None:
+                raise VerifyException(
+                    f"'@{kernel.sym_name.data}' loads argument {number} ahead of its boundary, and a section of this "
+                    "program writes it: move the load behind the boundary"
+                )
 
     def _verify_places(self) -> None:
         for entry in (self.result_offsets, self.result_slots):
@@ -320,6 +348,46 @@ class ReserveOp(IRDLOperation):
     def verify_(self) -> None:
         if (self.slots is None) != (self.slot is None) or self.place()[1] < 1:
             raise VerifyException("an index of a slot, and how many there are, go together")
+
+
+def loaded_ahead(kernel: KernelOp) -> list[int] | None:
+    """The arguments that a kernel loads before its boundary; None without one."""
+    found: list[int] = []
+    for op in kernel.body.block.ops:
+        if op.name == "tile.boundary":
+            return found
+        for value in op.operands if op.name.startswith(("tile.load", "npu_isa.load")) else ():
+            if isinstance(value, BlockArgument) and value.block is kernel.body.block:
+                found.append(value.index)
+    return None
+
+
+def _is_lowered(kernel: KernelOp) -> bool:
+    """Whether a kernel consists of instructions, where flags take the place of the boundary."""
+    return any(op.name.startswith("npu_isa.") for op in kernel.body.block.ops)
+
+
+def _section_that_writes(value: SSAValue, program: Operation) -> Operation | None:
+    """The op of a program that a value, or what it is a view of, comes from; None if it is from outside."""
+    owner = value.owner
+    while isinstance(owner, Operation) and owner.name in (
+        "tensor.collapse_shape",
+        "tensor.expand_shape",
+        "tensor.cast",
+        "tensor.reshape",
+        "builtin.unrealized_conversion_cast",
+        "tensor.extract_slice",
+    ):
+        owner = owner.operands[0].owner
+    if isinstance(owner, Block):
+        owner = owner.parent_op()
+        assert owner is not None
+    around: Operation | None = owner
+    while around is not None and around is not program:
+        around = around.parent_op()
+    if around is None or owner is program or owner.name in ("arith.constant", "graph.weight"):
+        return None
+    return owner
 
 
 def _without_space(type_: Attribute) -> tuple[tuple[int, ...], Attribute]:

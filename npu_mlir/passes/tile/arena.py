@@ -40,6 +40,7 @@ from npu_mlir.dialects import tile
 from npu_mlir.dialects.graph import HostCallOp
 from npu_mlir.dialects.tile import element_bits, storage_bytes
 from npu_mlir.ir.functions import body_of
+from npu_mlir.ir.host_ops import ancestor_among, flattened, host_block
 from npu_mlir.ir.loop_bounds import constant_index, constant_trips
 from npu_mlir.support.arithmetic import round_up
 from npu_mlir.support.diagnostics import UserError
@@ -86,7 +87,7 @@ def plan_results(function: FuncOp, reused: Reused) -> None:
     """Give the results of launches their places in one arena; a view keeps what it views alive, and so does a result
     that lies where an operand does."""
     block = body_of(function)
-    order = {op: i for i, op in enumerate(block.ops)}
+    order = {op: i for i, op in enumerate(flattened(block))}
     launches = [op for op in _host_ops(block) if isinstance(op, tile.LaunchOp)]
     roots = {result: _place_of(result, reused) for op in launches for result in op.results}
     units = {unit.value: unit for unit in _units(function, order, roots, reused)}
@@ -102,7 +103,7 @@ def plan_results(function: FuncOp, reused: Reused) -> None:
                 unit.ages = [max(pair) for pair in zip(unit.ages, part.ages, strict=False)]
         if unit.into is None:
             whole.append(unit)
-    lifetimes = [_lifetime(unit, block, order) for unit in whole]
+    lifetimes = [_lifetime(unit, order) for unit in whole]
     addresses, _ = plan(lifetimes)
     for unit, address in zip(whole, addresses, strict=True):
         unit.offset = address
@@ -120,12 +121,19 @@ def _place_of(result: OpResult, reused: Reused) -> OpResult:
         operand = _reused_by(launch, reused)[result.index]
         if operand is None:
             return result
-        value = launch.inputs[operand]
-        while isinstance(value.owner, VIEWS):
-            value = value.owner.operands[0]
-        if not isinstance(value.owner, tile.LaunchOp) or value.owner.parent is not launch.parent:
+        value = _unviewed(launch.inputs[operand])
+        if not isinstance(value.owner, tile.LaunchOp) or host_block(value.owner) is not host_block(launch):
             raise UserError("only what a launch has made can be overwritten by another one", loc=launch)
         result = cast("OpResult", value)
+
+
+def _unviewed(value: SSAValue) -> SSAValue:
+    """What a value is a view of, also if a program hands it on."""
+    while isinstance(value.owner, (tile.ProgramOp, *VIEWS)):
+        owner = value.owner
+        handed = isinstance(owner, tile.ProgramOp)
+        value = owner.yielded.values[cast("OpResult", value).index] if handed else owner.operands[0]
+    return value
 
 
 def _reused_by(launch: tile.LaunchOp, reused: Reused) -> Sequence[int | None]:
@@ -141,7 +149,7 @@ def _units(
             for result in op.results:
                 if roots.get(result, result) is not result:
                     continue
-                ages, last = _reach(result, loops, body_of(function), order, reused)
+                ages, last = _reach(result, loops, order, reused)
                 yield _Unit(result, loops, ages, last)
 
 
@@ -170,14 +178,13 @@ def _loops_around(op: Operation) -> list[scf.ForOp]:
 
 
 def _reach(
-    value: SSAValue, loops: Sequence[scf.ForOp], top: Block, order: dict[Operation, int], reused: Reused
+    value: SSAValue, loops: Sequence[scf.ForOp], order: dict[Operation, int], reused: Reused
 ) -> tuple[list[int], int]:
     """How many iterations later a value, or a view of it, is there in each of the loops around it, at most; and the
     last op of the function that reads it."""
     oldest = [0] * len(loops)
     owner = value.owner
-    first = top.find_ancestor_op_in_block(owner) if isinstance(owner, Operation) else None
-    last = order[first] if first is not None else 0
+    last = order[ancestor_among(order, owner)] if isinstance(owner, Operation) else 0
     pending: list[tuple[SSAValue, tuple[int, ...]]] = [(value, (0,) * len(loops))]
     seen = set(pending)
     while pending:
@@ -185,7 +192,7 @@ def _reach(
         oldest = [max(pair) for pair in zip(oldest, ages, strict=True)]
         for use in current.uses:
             user = use.operation
-            last = max(last, order[cast("Operation", top.find_ancestor_op_in_block(user))])
+            last = max(last, order[ancestor_among(order, user)])
             for alias, loop in _aliases(user, use.index, reused):
                 now = tuple(age + (loop is around) for age, around in zip(ages, loops, strict=True))
                 if any(age > len(around.iter_args) + 1 for age, around in zip(now, loops, strict=True)):
@@ -205,6 +212,8 @@ def _aliases(user: Operation, index: int, reused: Reused) -> Iterator[tuple[SSAV
                     yield result, None
         case HostCallOp():
             pass
+        case tile.YieldOp() if isinstance(program := user.parent_op(), tile.ProgramOp):
+            yield program.results[index], None
         case scf.YieldOp() if isinstance(loop := user.parent_op(), scf.ForOp):
             yield loop.results[index], None
             yield loop.body.block.args[index + 1], loop
@@ -239,9 +248,7 @@ def _put_into_place(
     insert: tensor.InsertSliceOp, units: dict[OpResult, _Unit], roots: dict[OpResult, OpResult]
 ) -> None:
     """Let a launch write where its result is put later. What the host makes, it puts into place itself."""
-    source = insert.source
-    while isinstance(source.owner, VIEWS):
-        source = source.owner.operands[0]
+    source = _unviewed(insert.source)
     if isinstance(source.owner, tile.HostOp | HostCallOp):
         return
     source = roots.get(cast("OpResult", source), source)
@@ -250,7 +257,7 @@ def _put_into_place(
     if (
         part is None
         or not isinstance(source.owner, tile.LaunchOp)
-        or source.owner.parent is not insert.parent
+        or host_block(source.owner) is not host_block(insert)
     ):
         raise UserError(
             "what a loop puts together has to come from a launch: tile-copy-for-loops", loc=insert
@@ -264,14 +271,31 @@ def _put_into_place(
     place = insert.offsets[0].owner
     if (
         isinstance(place, Operation)
-        and place.parent is insert.parent
-        and not place.is_before_in_block(source.owner)
+        and host_block(place) is host_block(insert)
+        and not _is_before(place, source.owner)
     ):
         raise UserError("where a result is put has to be known before its launch", loc=insert)
     if any(part.ages) and not _is_counter(insert.offsets[0], cast("scf.ForOp", insert.parent_op())):
         raise UserError("a result that is carried on has to be put into a place of its own", loc=insert)
     part.into = insert
     stack.parts.append(part)
+
+
+def _is_before(op: Operation, other: Operation) -> bool:
+    """Whether an op comes before another one that stands in the same block, or in programs there."""
+    for one in _out_of_programs(op):
+        for two in _out_of_programs(other):
+            if one.parent is two.parent:
+                return one.is_before_in_block(two)
+    raise AssertionError("they stand in different blocks")
+
+
+def _out_of_programs(op: Operation) -> Iterator[Operation]:
+    yield op
+    around = op.parent_op()
+    while isinstance(around, tile.ProgramOp):
+        yield around
+        around = around.parent_op()
 
 
 def _start_of(insert: tensor.InsertSliceOp) -> SSAValue | None:
@@ -297,8 +321,8 @@ def _is_counter(value: SSAValue, loop: scf.ForOp) -> bool:
     return value is index or is_rest
 
 
-def _lifetime(unit: _Unit, top: Block, order: dict[Operation, int]) -> Lifetime:
-    start = order[cast("Operation", top.find_ancestor_op_in_block(unit.value.owner))]
+def _lifetime(unit: _Unit, order: dict[Operation, int]) -> Lifetime:
+    start = order[ancestor_among(order, unit.value.owner)]
     size = storage_bytes(math.prod(unit.type.get_shape()), element_bits(unit.type.element_type))
     return Lifetime(round_up(unit.slots * size, GM_ALIGNMENT), start, unit.last)
 

@@ -38,6 +38,7 @@ from npu_mlir.analysis.gm_addresses import GmAddresses, KernelTouches, viewed
 from npu_mlir.analysis.prefetch import LaunchNeeds, plan_prefetches
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.ir.functions import body_of
+from npu_mlir.ir.host_ops import flattened, host_block
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.locations import located
 from npu_mlir.support.remarks import RemarkKind, remark
@@ -84,11 +85,11 @@ def _place(
     if any(isinstance(op, tile.PrefetchOp | npu_isa.PrefetchOp) for op in ops):
         return
     launches = [op for op in ops if isinstance(op, tile.LaunchOp)]
-    if not launches or any(op.parent is not block for op in launches):
+    if not launches or any(host_block(op) is not block for op in launches):
         return
     needs = [_needs(op, addresses, kernels) for op in launches]
     plan = plan_prefetches(needs, window, size)
-    order = {op: i for i, op in enumerate(block.ops)}
+    order = {op: i for i, op in enumerate(flattened(block))}
     for op, begun in zip(launches, plan.before, strict=True):
         for launch, operand in begun:
             _prefetch(viewed(launches[launch].inputs[operand]), op, launches[launch], order)
@@ -114,8 +115,12 @@ def _prefetch(
     owner, block = weight.owner, launch.parent
     assert isinstance(owner, Operation) and block is not None
     if order[owner] > order[launch]:
+        home = owner.parent
+        assert home is not None
+        around = home.find_ancestor_op_in_block(launch)
+        assert around is not None
         owner.detach()
-        block.insert_op_before(owner, launch)
+        home.insert_op_before(owner, around)
         order[owner] = order[launch]
     with located(user):
         block.insert_op_before(tile.PrefetchOp(weight), launch)

@@ -72,7 +72,8 @@ class Activity:
         for mask in np.unique(masks):
             self.cycles[int(mask)] += int(lengths[masks == mask].sum())
 
-    def overlap(self, *pipes: Pipe) -> int:
-        """Cycles in which all of these pipes are busy."""
+    def overlap(self, *pipes: Pipe, of: Counter[int] | None = None) -> int:
+        """Cycles in which all of these pipes are busy; `of` part of all cycles, by bit mask."""
         wanted = sum(1 << self.pipes.index(pipe) for pipe in pipes)
-        return sum(cycles for mask, cycles in self.cycles.items() if mask & wanted == wanted)
+        cycles = self.cycles if of is None else of
+        return sum(count for mask, count in cycles.items() if mask & wanted == wanted)

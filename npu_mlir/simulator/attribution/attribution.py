@@ -20,9 +20,11 @@ what decided each time, from the end back to the start; its parts sum to the sam
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from xdsl.ir import Operation
 
@@ -139,9 +141,68 @@ def attribute(
         sites,
         _by_cause(by_key, observer.sites, launch),
         _by_loc(by_key, sites, launch),
-        _overlap(observer, end),
+        _overlap(observer, observer.counted(end)),
         _chain(observer.link) if chain else [],
     )
+
+
+def attribute_sections(
+    observer: Observer, now: int, launch: int, ends: Sequence[int], texts: Sequence[str] = ()
+) -> list[Attribution]:
+    """Explain the sections of a program that ended at the scalar time `now`, each from when all before it was complete
+    to when it was itself (`ends`). The launch belongs to the first of them.
+
+    A section's pipes have what they did for it, also before that; all sections together have each cycle once. Raises
+    AssertionError if one is left over.
+    """
+    end = observer.finish(now)
+    observer.activity.count(end)
+    cuts = [*observer.cuts, observer.cut()]
+    by_key = Counter[Key]()
+    chain = _chain(observer.link) if observer.recording is not None else []
+    for key, cycles in parts(observer.link):
+        by_key[key] += cycles
+    assert by_key.total() == end, "the critical path does not make the time"
+    own: list[Counter[Key]] = [Counter() for _ in ends]
+    firsts = [cut.sites for cut in observer.cuts]
+    for (site, category), cycles in by_key.items():
+        number = NOWHERE - 1 - site if site < 0 else bisect_right(firsts, site) - 1
+        own[number][site - firsts[number] if site >= 0 else NOWHERE, category] += cycles
+    found: list[Attribution] = []
+    for number, (cut, after) in enumerate(pairwise(cuts)):
+        first, last = number == 0, number == len(ends) - 1
+        start = 0 if first else ends[number - 1]
+        kept = observer.sites[cut.sites : after.sites]
+        cost = launch if first else 0
+        pipes = {
+            str(p): PipeTime(done=end - after.free[p] if last else 0, launch=cost) for p in observer.pipes
+        }
+        for site in kept:
+            if site.pipe is not Pipe.S:
+                _add_site(pipes[str(site.pipe)], site)
+        scalar = {cause: n - cut.scalar.get(cause, 0) for cause, n in after.scalar.items()}
+        unit = _scalar_unit(scalar, end - observer.now if last else 0, cost)
+        sites = [_site(i, site, texts[cut.sites + i], own[number], cut.sites) for i, site in enumerate(kept)]
+        part = [
+            (site - cut.sites if site >= 0 else NOWHERE, category, at - start, cycles)
+            for site, category, at, cycles in chain
+            if (cut.sites <= site < after.sites if site >= 0 else site == NOWHERE - 1 - number)
+        ]
+        found.append(
+            Attribution(
+                ends[number] - start + cost,
+                {"S": unit, **pipes},
+                sites,
+                _by_cause(own[number], kept, cost),
+                _by_loc(own[number], sites, cost),
+                _overlap(observer, after.active - cut.active),
+                part,
+            )
+        )
+    for pipe in found[0].pipes if found else ():
+        total = sum(one.pipes[pipe].total() for one in found)
+        assert total == end + launch, f"{pipe}: {total} of {end + launch} cycles are accounted for"
+    return found
 
 
 def _pipes(observer: Observer, end: int, launch: int) -> dict[str, PipeTime]:
@@ -152,17 +213,20 @@ def _pipes(observer: Observer, end: int, launch: int) -> dict[str, PipeTime]:
     for site in observer.sites:
         if site.pipe is not Pipe.S:
             _add_site(result[str(site.pipe)], site)
-    scalar = observer.scalar
-    unit = PipeTime(
+    return {"S": _scalar_unit(observer.scalar, end - observer.now, launch), **result}
+
+
+def _scalar_unit(scalar: Mapping[str, int], done: int, launch: int) -> PipeTime:
+    """The time of the scalar unit by what it did."""
+    return PipeTime(
         busy=scalar.get("issue", 0) + scalar.get("scalar", 0),
         flag=scalar.get("flag", 0),
         waiting=sum(cycles for cause, cycles in scalar.items() if cause.startswith("flag ")),
         barrier=scalar.get("barrier", 0),
         starved={cause: cycles for cause, cycles in scalar.items() if cause.startswith("queue")},
-        done=end - observer.now,
-        launch=launch,
+        done=done,
+        launch=launch + scalar.get("section", 0),
     )
-    return {"S": unit, **result}
 
 
 def _add_site(time: PipeTime, site: SiteRecord) -> None:
@@ -185,7 +249,7 @@ def _chain(link: Link | None) -> list[tuple[int, str, int, int]]:
     chain: list[tuple[int, str, int, int]] = []
     start = 0
     for (site, category), cycles in reversed(list(parts(link))):
-        if chain and site == NOWHERE == chain[-1][0]:
+        if chain and site <= NOWHERE and site == chain[-1][0]:
             chain[-1] = (site, "issue", chain[-1][2], chain[-1][3] + cycles)
         else:
             chain.append((site, category, start, cycles))
@@ -217,9 +281,9 @@ def _by_loc(by_key: Counter[Key], sites: list[SiteTime], launch: int) -> dict[st
     return _ranked(result)
 
 
-def _site(number: int, site: SiteRecord, text: str, by_key: Counter[Key]) -> SiteTime:
+def _site(number: int, site: SiteRecord, text: str, by_key: Counter[Key], first: int = 0) -> SiteTime:
     waits = [
-        Wait(str(wait.src), str(wait.dst), wait.event, wait.setter, cycles)
+        Wait(str(wait.src), str(wait.dst), wait.event, wait.setter - first, cycles)
         for wait, cycles in site.waiting.items()
     ]
     critical = {category: cycles for (of, category), cycles in sorted(by_key.items()) if of == number}
@@ -252,12 +316,11 @@ def loc_of(op: Operation) -> str:
     return closest_node(op) or ""
 
 
-def _overlap(observer: Observer, end: int) -> dict[str, int]:
+def _overlap(observer: Observer, active: Counter[int]) -> dict[str, int]:
     activity = observer.activity
-    activity.count(end)
     result: dict[str, int] = {}
     for unit in (Pipe.M, Pipe.V):
         for other in activity.pipes:
-            if other is not unit and (cycles := activity.overlap(unit, other)):
+            if other is not unit and (cycles := activity.overlap(unit, other, of=active)):
                 result[f"{unit} & {other}"] = cycles
     return result

@@ -99,7 +99,8 @@ class ObservedRepeats:
         """Everything that adds up; pipes that are not used lie idle for longer and longer."""
         observer = self.observer
         sums: list[MutableMapping[Any, int]] = [observer.scalar, observer.activity.cycles, *self.sums]
-        for site in observer.sites:
+        # Those of sections before are what they are.
+        for site in observer.sites[observer.cuts[-1].sites if observer.cuts else 0 :]:
             sums += (site.sums, site.starved, site.waiting)
         return sums + [pipe.blocked for name, pipe in observer.pipes.items() if name not in self.used]
 

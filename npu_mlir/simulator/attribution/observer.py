@@ -15,7 +15,7 @@ computing. Only the blocked intervals are noted, for each pipe the part that lie
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -63,6 +63,18 @@ class SiteRecord:
     waiting: dict[FlagWait, int] = field(default_factory=dict[FlagWait, int])
 
 
+@dataclass(frozen=True)
+class Cut:
+    """Where a section begins: the number of sites and entries before it, and what the scalar unit and the pipes have
+    done until then."""
+
+    sites: int
+    scalar: dict[str, int]
+    free: dict[Pipe, int]
+    active: Counter[int]
+    entries: int
+
+
 class _PipeState:
     """What the observer knows of a pipe beside its clock."""
 
@@ -99,6 +111,10 @@ class Observer:
         self.entries = 0
         """Since the chains were folded."""
         self.folds = 0
+        self.nowhere = NOWHERE
+        """The site of scalar code."""
+        self.cuts: list[Cut] = []
+        """Where sections begin."""
 
     # ---- the functions that generated code calls instead of those of the clock
 
@@ -297,7 +313,7 @@ class Observer:
             stats.sums["count"] += 1
             stats.sums["flag"] += flag
             arrival = now + issue
-            self.link = (self.link, (NOWHERE, "issue"), issue) if issue else self.link
+            self.link = (self.link, (self.nowhere, "issue"), issue) if issue else self.link
             self.scalar["issue"] = self.scalar.get("issue", 0) + issue
             if raised > arrival:
                 self._block(f"flag {src}", arrival, raised)
@@ -364,6 +380,31 @@ class Observer:
         for src, dst, event in self.raised:
             self.clock.flags(src, dst)[event] += cycles
 
+    # ---- sections
+
+    def pause(self, cause: str, cycles: int) -> None:
+        """The scalar unit is kept for so many cycles by something that is no instruction."""
+        if cycles:
+            self.scalar[cause] = self.scalar.get(cause, 0) + cycles
+            self.link = (self.link, (self.nowhere, cause), cycles)
+            self.now += cycles
+
+    def begin_section(self) -> None:
+        """A section begins with what is issued next: scalar code has a site of its own there, below `NOWHERE`."""
+        self.activity.count(self.now)
+        self.cuts.append(self.cut())
+        self.nowhere = NOWHERE - len(self.cuts)
+
+    def cut(self) -> Cut:
+        """Where this moment is."""
+        return Cut(
+            len(self.sites),
+            dict(self.scalar),
+            {pipe: state.clock.free for pipe, state in self.pipes.items()},
+            Counter(self.activity.cycles),
+            0 if self.recording is None else len(self.recording),
+        )
+
     # ---- the end
 
     def finish(self, now: int) -> int:
@@ -372,6 +413,11 @@ class Observer:
         end = self.clock.idle(now)
         self.link = self._latest(end)
         return end
+
+    def counted(self, end: int) -> Counter[int]:
+        """Cycles by the set of pipes that are busy, until `end`."""
+        self.activity.count(end)
+        return self.activity.cycles
 
     # ---- parts
 
@@ -384,7 +430,7 @@ class Observer:
         cycles = now - self.now
         if cycles > 0:
             self.scalar["scalar"] = self.scalar.get("scalar", 0) + cycles
-            self.link = (self.link, (NOWHERE, "scalar"), cycles)
+            self.link = (self.link, (self.nowhere, "scalar"), cycles)
             self.now = now
 
     def _issue(self, site: SiteRecord, state: _PipeState, now: int, after: int) -> None:
@@ -399,7 +445,7 @@ class Observer:
             self._block(f"queue {state.pipe}", now, after - issue)
             self.link = state.starts[0]
         if issue:
-            self.link = (self.link, (NOWHERE, "issue"), issue)
+            self.link = (self.link, (self.nowhere, "issue"), issue)
             self.scalar["issue"] = self.scalar.get("issue", 0) + issue
         self.now = after
 

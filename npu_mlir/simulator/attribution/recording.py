@@ -28,6 +28,16 @@ class Recording:
         """The newest entry."""
         return len(self.site) - 1
 
+    def part(self, first: int, stop: int, site: int, time: int) -> Recording:
+        """The entries from `first` up to `stop` alone, with sites that count from `site` on and times from `time`."""
+        part = Recording()
+        part.site = array("i", (number - site for number in self.site[first:stop]))
+        part.start = array("q", (at - time for at in self.start[first:stop]))
+        part.end = array("q", (at - time for at in self.end[first:stop]))
+        part.setter = array("i", (s - first if s >= first else -1 for s in self.setter[first:stop]))
+        part.slots = self.slots[first:stop]
+        return part
+
     def add(self, site: int, start: int, end: int, setter: int, slots: tuple[int, ...]) -> None:
         """Keep an entry."""
         self.site.append(site)

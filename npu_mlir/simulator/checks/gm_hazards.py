@@ -8,7 +8,7 @@ what touches the same bytes of the other, and what is written to one is no longe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -117,7 +117,9 @@ class GmMemory:
             return None
         return self.instructions[last & (1 << INSTRUCTION_BITS) - 1]
 
-    def enter(self, kernel: tile.KernelOp, arguments: Sequence[Any], core: int) -> KernelGm:
+    def enter(
+        self, kernel: tile.KernelOp, arguments: Sequence[Any], core: int, constant: Container[int] = ()
+    ) -> KernelGm:
         """A kernel begins; see `Hazards.enter`."""
         pipes: dict[SSAValue, set[str]] = {}
         written: set[SSAValue] = set()
@@ -131,7 +133,7 @@ class GmMemory:
         reused = {arg for arg, of in zip(args[len(args) - kernel.outputs :], kernel.reused) if of is not None}
         used: dict[SSAValue, _Argument] = {}
         for i, arg in enumerate(args):
-            if self.alone and arg not in written | outputs:
+            if (self.alone or i in constant) and arg not in written | outputs:
                 continue
             shape = static_shape(arg.type)
             array = self._array(kernel, i, arguments[i] if i < len(arguments) else None)
@@ -144,13 +146,25 @@ class GmMemory:
             used[arg] = _Argument(array, i, shape, shared)
         return KernelGm(self, kernel, used, core)
 
-    def _array(self, kernel: tile.KernelOp, number: int, argument: Any) -> GmArray:
-        what = f"argument {number} of '@{kernel.sym_name.data}'"
+    def skip(self, kernel: tile.KernelOp, arguments: Sequence[Any]) -> None:
+        """A kernel runs unseen: what it writes is there afterwards."""
+        first = len(kernel.body.block.args) - kernel.outputs
+        for number in range(first, len(arguments)):
+            array = self.arrays.get(self._key(kernel, number, arguments[number]))
+            if array is not None:
+                array.written[...] = True
+
+    def _key(self, kernel: tile.KernelOp, number: int, argument: Any) -> tuple[Hashable, int]:
+        """What tells an array apart: itself, or the bytes where it lies, and the size of an element."""
         key: Hashable = object() if argument is None else argument
         if isinstance(argument, np.ndarray):
             key = range(argument.ctypes.data, argument.ctypes.data + argument.nbytes)
-        type_ = kernel.body.block.args[number].type
-        size, bytes_ = prod(static_shape(type_)), numpy_dtype(type_).itemsize
+        return key, numpy_dtype(kernel.body.block.args[number].type).itemsize
+
+    def _array(self, kernel: tile.KernelOp, number: int, argument: Any) -> GmArray:
+        what = f"argument {number} of '@{kernel.sym_name.data}'"
+        key, bytes_ = self._key(kernel, number, argument)
+        size = prod(static_shape(kernel.body.block.args[number].type))
         place = key if isinstance(key, range) else None
         if place is not None and len(place) != size * bytes_:
             raise SimulationError(f"{what} has {size * bytes_} bytes, not {len(place)}", loc=kernel)

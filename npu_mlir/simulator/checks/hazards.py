@@ -19,7 +19,7 @@ buffers and what is found out about the instructions are those of one execution 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from operator import itemgetter
@@ -142,17 +142,32 @@ class Hazards:
         self.open: dict[int, KernelChecks] = {}
         """The last kernel of each core."""
 
-    def enter(self, kernel: tile.KernelOp, arguments: Sequence[Any] = (), core: int = 0) -> KernelChecks:
+    def enter(
+        self,
+        kernel: tile.KernelOp,
+        arguments: Sequence[Any] = (),
+        core: int = 0,
+        constant: Container[int] = (),
+    ) -> KernelChecks:
         """A kernel begins on a core, and what ran there before is over.
 
         `arguments` are its arrays in GM, or whatever stands for them: equal ones are the same array, None is one that
-        nothing else has, a `range` one with these bytes. Raises a `SimulationError` if a result of the kernel before
-        was not written completely.
+        nothing else has, a `range` one with these bytes. Those whose numbers are `constant` nothing writes. Raises a
+        `SimulationError` if a result of the kernel before was not written completely.
         """
         if core in self.open:
             self.open[core].gm.end()
-        self.open[core] = KernelChecks(self, self.gm.enter(kernel, arguments, core), core)
+        self.open[core] = KernelChecks(self, self.gm.enter(kernel, arguments, core, constant), core)
         return self.open[core]
+
+    def skip(self, kernel: tile.KernelOp, arguments: Sequence[Any], core: int = 0) -> None:
+        """A kernel runs as `enter` says, but nothing of it is looked at; what ran before it is complete for those that
+        come after."""
+        if core in self.open:
+            before = self.open.pop(core)
+            before.gm.end()
+            before.barrier()
+        self.gm.skip(kernel, arguments)
 
     def end(self, complete: bool = True) -> None:
         """All is over: no flag may be pending; if it is `complete`, every element of the results is written."""

@@ -145,6 +145,14 @@ CorePipe = tuple[int, Pipe]
 """A pipe of a machine: the number of its core, and its name there."""
 
 
+PipeState = tuple[int, int, int, tuple[int, ...]]
+"""`free`, `done`, `gate` and `starts`."""
+
+ClockState = tuple[tuple[PipeState, ...], tuple[tuple[CorePipe, CorePipe, int, int], ...]]
+"""The state of the pipes of a core, and the flags that are pending there: who set it, who waits, event, when it is
+raised. Times count from that of the scalar unit."""
+
+
 class Clock:
     """All pipes of a machine and the flags between them. Time goes on from one kernel to the next."""
 
@@ -184,6 +192,36 @@ class CoreClock:
         flags = self.clock
         now += flags.issue_cycles
         return (raised if raised > now else now) + flags.flag_cycles
+
+    def rebase(self) -> ClockState:
+        """Let this moment of the scalar unit be time 0; returns what later times depend on. What is past is as good as
+        now."""
+        now, self.now = self.now, 0
+        pipes: list[PipeState] = []
+        for pipe in self.pipes.values():
+            free, done, gate, *starts = (
+                time - now if time > now else 0 for time in (pipe.free, pipe.done, pipe.gate, *pipe.starts)
+            )
+            pipe.go_on(free, done, gate, starts)
+            pipes.append((free, done, gate, tuple(starts)))
+        pending: list[tuple[CorePipe, CorePipe, int, int]] = []
+        for (src, dst), flags in self.clock.flags.items():
+            if src[0] == self.core:
+                for event, raised in flags.items():
+                    flags[event] = max(raised - now, 0)
+                    pending.append((src, dst, event, flags[event]))
+        return tuple(pipes), tuple(sorted(pending))
+
+    def be(self, state: ClockState) -> None:
+        """Be in a state that `rebase` has returned."""
+        pipes, pending = state
+        for pipe, (free, done, gate, starts) in zip(self.pipes.values(), pipes, strict=True):
+            pipe.go_on(free, done, gate, starts)
+        for (src, _), flags in self.clock.flags.items():
+            if src[0] == self.core:
+                flags.clear()
+        for src, dst, event, raised in pending:
+            self.clock.flags[src, dst][event] = raised
 
     def idle(self, now: int) -> int:
         """When the scalar unit, at `now`, and every pipe have executed and completed everything."""

@@ -10,7 +10,7 @@ func.func @types(%x: tensor<4xf32>) {
 
 // -----
 
-// CHECK: error: 'tile.yield' op 'tile.yield' expects parent op 'tile.host'
+// CHECK: error: 'tile.yield' op 'tile.yield' expects parent op to be one of 'tile.host', 'tile.program'
 func.func @parent(%x: tensor<4xf32>) {
   tile.yield %x : tensor<4xf32>
 }

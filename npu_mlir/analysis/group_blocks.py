@@ -14,13 +14,25 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation
+
 from npu_mlir.analysis.bound import KernelWork, ProductWork, VectorOps, bound
 from npu_mlir.analysis.tiling import ACCUMULATOR
 from npu_mlir.dialects.tile import storage_bytes
 from npu_mlir.targets.target import Target
 
+JOINED = "npu.joined"
+"""The attribute that says how many groups of the model one group of a convolution, or its product, is made of."""
+
 FRICTION = 0.1
 """Part of the work of the pipes that are not the slowest that is not hidden behind it: fitted by eye, not measured."""
+
+
+def joined_groups(op: Operation) -> int:
+    """How many groups of the model a group of an op is made of: so many multiply-adds for each of the model."""
+    joined = op.attributes.get(JOINED)
+    return joined.value.data if isinstance(joined, IntegerAttr) else 1
 
 
 @dataclass(frozen=True)

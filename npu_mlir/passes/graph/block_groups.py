@@ -15,6 +15,9 @@ The new weight of o and input channel i of the new group is the old one of i mod
 otherwise. So the new sum is the old one and terms x * 0, which are 0 for every finite x, in sums that start from 0:
 equal up to the order of summation, and exactly for integers.
 
+How many groups were joined stays with the convolution (`npu.joined`), so that multiplications by the zeros beside the
+blocks don't count as work of the model.
+
 Leaves alone: convolutions whose weights are not constant, or of a type that the cube doesn't multiply, and those whose
 groups are as wide as the cube.
 Does not handle: infinite or undefined elements, which become NaN in all channels of a block (x * 0 is no number then).
@@ -27,10 +30,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
-from npu_mlir.analysis.group_blocks import GroupedConvolution, best_block
+from npu_mlir.analysis.group_blocks import JOINED, GroupedConvolution, best_block, joined_groups
 from npu_mlir.dialects.graph import ConvOp, Layout, element_of, location_of, shape_of
 from npu_mlir.dialects.tile import cube_type, element_bits
 from npu_mlir.ir.constants import constant_of
@@ -110,6 +113,7 @@ def _block(conv: ConvOp, size: int, store: WeightStore, releaser: WeightReleaser
         layout=conv.layout.data,
     )
     new.attributes.update(conv.attributes)
+    new.attributes[JOINED] = IntegerAttr(size * joined_groups(conv), i64)
     read = list(conv.operands)
     replace(conv, insert_before(conv, new))
     releaser.release(read)

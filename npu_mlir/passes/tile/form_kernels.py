@@ -62,6 +62,7 @@ from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.dims import LoopNestOp
+from npu_mlir.analysis.group_blocks import joined_groups
 from npu_mlir.analysis.grouping import form_groups
 from npu_mlir.analysis.structured.bodies import is_multiply_add
 from npu_mlir.analysis.structured.gathers import rows_of
@@ -286,11 +287,12 @@ class _Kernels:
     def _publish(self, outline: Outline) -> str:
         """The name of the kernel that is built from an outline.
 
-        A kernel remembers its multiply-adds before any padding, for the utilisation of the cube."""
+        A kernel remembers the model's multiply-adds, before any padding, for the utilisation of the cube."""
         block = build(outline)
         with located(outline.root):
             kernel = tile.KernelOp("k", Region(block), len(outline.outputs))
-        macs = sum(math.prod(loop_extents(g)) for g in outline.generics if is_multiply_add(g))
+        products = [g for g in outline.generics if is_multiply_add(g)]
+        macs = sum(math.prod(loop_extents(g)) // joined_groups(g) for g in products)
         if macs:
             kernel.attributes["npu.macs"] = IntegerAttr(macs, i64)
         return self.publish(kernel, _location(outline.generics))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
-from xdsl.ir import SSAValue
+from xdsl.ir import OpResult, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from npu_mlir.analysis.group_blocks import JOINED
 from npu_mlir.dialects import graph
 from npu_mlir.passes.linalg.body import Body
 from npu_mlir.passes.linalg.generics import Builder, Map
@@ -158,6 +160,8 @@ def conv(b: Builder, op: graph.ConvOp) -> SSAValue:
     loops = form.loops
     reductions = [*loops.window, *loops.c]
     product = contract(b, x, form.kernel(b), form.maps(), form.result_shape(), loops.count(), reductions)
+    if JOINED in op.attributes:
+        cast("OpResult", product).op.attributes[JOINED] = op.attributes[JOINED]
     return _with_bias(b, op, b.reshape(product, shape_of(op.result)), -1 if form.nhwc else 1)
 
 

@@ -9,7 +9,7 @@ builtin.module attributes {npu.target = "ascend-910"} {
 // 32 channels, each with its own window, are two products of 16 channels with 16.
 // CHECK-LABEL: func.func @depthwise(
 // CHECK:         graph.conv %x, %{{.*}} strides [1, 1] pads [1, 1, 1, 1] dilations [1, 1] group 2 layout NHWC
-// CHECK-SAME:      {npu.node = "conv"} : (tensor<1x56x56x32xf16>, tensor<3x3x16x32xf16>) -> tensor<1x56x56x32xf16>
+// CHECK-SAME:      {npu.node = "conv", npu.joined = 16 : i64} : (tensor<1x56x56x32xf16>, tensor<3x3x16x32xf16>) -> tensor<1x56x56x32xf16>
 // TWO-LABEL:   func.func @depthwise(
 // TWO:           group 16 layout NHWC {{.*}} tensor<3x3x2x32xf16>
 // ONE-LABEL:   func.func @depthwise(
@@ -25,7 +25,7 @@ func.func @depthwise(%x: tensor<1x56x56x32xf16>) -> tensor<1x56x56x32xf16> {
 // TWO-LABEL:   func.func @weights(
 // TWO:           arith.constant dense<[{{\[\[\[}}1.000000e+00, 0.000000e+00], [0.000000e+00, 2.000000e+00]]]]> : tensor<1x1x2x2xf32>
 // TWO:           arith.constant dense<[{{\[\[\[}}1.000000e+00]], {{\[\[}}0.000000e+00]]], {{\[\[\[}}0.000000e+00]], {{\[\[}}2.000000e+00]]]]> : tensor<2x2x1x1xf32>
-// TWO:           graph.conv {{.*}} dilations [1, 1] : (tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32>)
+// TWO:           graph.conv {{.*}} dilations [1, 1] {npu.joined = 2 : i64} : (tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32>)
 func.func @weights(%x: tensor<1x4x4x2xf32>, %y: tensor<1x2x4x4xf32>) -> (tensor<1x4x4x2xf32>, tensor<1x2x4x4xf32>) {
   %w = arith.constant dense<[[[[1.0, 2.0]]]]> : tensor<1x1x1x2xf32>
   %v = arith.constant dense<[[[[1.0]]], [[[2.0]]]]> : tensor<2x1x1x1xf32>

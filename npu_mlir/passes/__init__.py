@@ -51,6 +51,7 @@ _OWN: dict[str, str] = {
     "tile-choose-schedule": "npu_mlir.passes.tile.choose_schedule:ChooseSchedule",
     "tile-apply-schedule": "npu_mlir.passes.tile.apply_schedule:ApplySchedule",
     "tile-split-compute": "npu_mlir.passes.tile.split_compute:SplitCompute",
+    "tile-fold-reductions": "npu_mlir.passes.tile.fold_reductions:FoldReductions",
     "tile-fold-fixpipe": "npu_mlir.passes.tile.fold_fixpipe:FoldFixpipe",
     "tile-bufferize": "npu_mlir.passes.tile.bufferize:Bufferize",
     "tile-keep-operands": "npu_mlir.passes.tile.keep_operands:KeepOperands",

@@ -76,6 +76,7 @@ PIPELINE: tuple[Phase, ...] = (
             "tile-apply-schedule",
             "tile-split-compute",
             "tile-fold-fixpipe",
+            "tile-fold-reductions",
         ),
     ),
     Phase(

@@ -36,6 +36,7 @@ BEHIND = (
     "tile-apply-schedule",
     "tile-split-compute",
     "tile-fold-fixpipe",
+    "tile-fold-reductions",
     "tile-bufferize",
     "tile-keep-operands",
     "tile-double-buffer",

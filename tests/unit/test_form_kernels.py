@@ -82,25 +82,42 @@ def least(group: Sequence[LoopNestOp], memory: str) -> int:
 
 
 def test_rows_that_have_to_be_whole_fit():
-    # 8 of 20 rows fill the vector unit, rows of 6 take 8. Maximum and sum: 8 each; exponentials and quotients: 64 each;
-    # x is read twice, by two operations in two slots each: 4 * 64.
-    assert least(softmax(20, 6), "ub") == 4 * (2 * 8 + 2 * 64 + 4 * 64)
-    # Five rows are what there is; a column of them takes 8, too.
-    assert least(softmax(5, 6), "ub") == 4 * (2 * 8 + 2 * 40 + 4 * 40)
+    # A row of 6 takes 8, and so does an element. Maximum and sum, exponentials and quotients; x is read by two
+    # operations in two slots each.
+    assert least(softmax(20, 6), "ub") == 4 * (2 * 8 + 2 * 8 + 4 * 8)
+
+
+def test_columns_that_have_to_be_whole_fill_the_vector_unit():
+    def columns(count: int) -> list[LoopNestOp]:
+        sizes = (6, count)
+        return [
+            op("exp", sizes, [], {"x": [0, 1]}, [0, 1]),
+            op("sum", sizes, [0], {"exp": [0, 1]}, [1]),
+            op("div", sizes, [], {"exp": [0, 1], "sum": [1]}, [0, 1]),
+        ]
+
+    # 8 of 20 columns of 6 elements: exponentials, quotients, the operand in two slots; a sum for each.
+    assert least(columns(20), "ub") == 4 * (8 + 4 * 6 * 8)
+    # Five columns are what there is; they take 8.
+    assert least(columns(5), "ub") == 4 * (8 + 4 * 6 * 8)
 
 
 def test_windows_are_read_whole():
     pool = op("pool", (20, 10, 3), [2], {"x": [{0: 1, 2: 1}, 1]}, [0, 1])
     rows = op("rows", (20, 10), [1], {"pool": [0, 1]}, [0])
-    # 8 rows of 10, which take 16, out of 8 + 2 rows; 8 sums.
-    assert least([pool, rows], "ub") == 4 * (8 * 16 + 2 * 10 * 16 + 8)
-    # With a stride of two they come from 2 * 7 + 1 + 2 rows.
-    strided = op("pool", (20, 10, 3), [2], {"x": [{0: 2, 2: 1}, 1]}, [0, 1])
-    assert least([strided, rows], "ub") == 4 * (8 * 16 + 2 * 17 * 16 + 8)
+    # A row of 10, which takes 16, out of 3 rows; its sum.
+    assert least([pool, rows], "ub") == 4 * (16 + 2 * 3 * 16 + 8)
+    # 8 columns of 18 rows pooled out of 20; with a stride of two, out of 37.
+    columns = op("columns", (18, 10), [0], {"pool": [0, 1]}, [1])
+    for stride, rows_read in ((1, 20), (2, 37)):
+        pooled = op("pool", (18, 10, 3), [2], {"x": [{0: stride, 2: 1}, 1]}, [0, 1])
+        scaled = op("scaled", (18, 10), [], {"pool": [0, 1], "columns": [1]}, [0, 1])
+        group = [pooled, columns, scaled]
+        assert least(group, "ub") == 4 * (2 * 18 * 8 + 2 * rows_read * 8 + 8)
     # What is reduced by itself comes chunk by chunk: one element of each row, which takes 8.
     other = op("other", (20, 50), [1], {"y": [0, 1]}, [0])
     both = op("both", (20,), [], {"rows": [0], "other": [0]}, [0])
-    assert least([pool, rows, other, both], "ub") == 4 * (8 * 16 + 2 * 10 * 16 + 8 + 8 + 2 * 8 * 8 + 8)
+    assert least([pool, rows, other, both], "ub") == 4 * (16 + 2 * 3 * 16 + 8 + 8 + 2 * 8 + 8)
 
 
 def test_a_scalar_takes_an_element():
@@ -186,7 +203,7 @@ def test_each_rule_gives_its_reason():
         "contraction-first": ([before, product(20, 12)], {}, "one would be computed in the kernel"),
         "depends-on-contraction": ([beside, product(20, 12), added], {}, "repeated for its tiles"),
         "parallel-class": (long, {}, "5000 elements, more than 4096"),
-        "rows-fit-ub": (softmax(20, 6), {"ub": 100}, "1600 bytes of ub; there are 100"),
+        "rows-fit-ub": (softmax(20, 6), {"ub": 100}, "256 bytes of ub; there are 100"),
         "batch-is-not-whole": (
             [batch, op("sum", (3, 8, 8), [0], {"x": [0, 1, 2]}, [1, 2])],
             {},

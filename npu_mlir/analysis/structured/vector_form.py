@@ -206,7 +206,7 @@ class _Body:
             kind = BOOLEAN_REDUCTIONS.get(BOOLEAN.get(type(root), ""))
         if kind is None or kind == "div":
             raise self.unknown(root)
-        sources = [s for s in self.sources(root.operands) if s != self.out]
+        sources = [s for s in self.sources([narrowed(v) for v in root.operands]) if s != self.out]
         if len(sources) != 1 or not isinstance(sources[0], int):
             raise UserError("a vector reduction accumulates one operand: out = op(out, in)", loc=self.op)
         return VectorForm(VReduceOp, kind, (sources[0],), unsigned)

@@ -214,8 +214,10 @@ RULES: dict[str, Rule] = {
 
 
 def footprint(candidate: GroupCandidate, whole: set[int] | None = None, *, fill_lanes: bool = True) -> int:
-    """Bytes of UB that f32 tiles of all values of the group need when the innermost parallel dims fill the vector unit,
-    or, without `fill_lanes`, are 1.
+    """Bytes of UB that f32 tiles of all values of the group need when the innermost parallel dims of values that have
+    to be whole along others fill the vector unit, or, without `fill_lanes`, are 1.
+
+    Rows that are whole fill it themselves: the statistics of a layer norm, one for each row, need no 64 rows.
 
     `whole` are the classes whose extents are whole, those of the candidate if none are given. Operands from outside
     count twice, for their two slots.
@@ -224,9 +226,10 @@ def footprint(candidate: GroupCandidate, whole: set[int] | None = None, *, fill_
     whole = candidate.whole if whole is None else whole
     sizes = {c.id: c.extent if c.id in whole else 1 for c in classes.classes}
     for op in candidate.group if fill_lanes else ():
-        innermost = classes.class_of[op.key][op.result[-1]] if op.result else None
-        if innermost is not None and classes.classes[innermost].kind is DimKind.PAR:
-            sizes[innermost] = min(classes.classes[innermost].extent, target.vector_bytes // 4)
+        of = classes.class_of[op.key]
+        for value in ([of[d] for d in op.result], *(_classes(map_, of) for map_ in op.maps)):
+            if value and whole & set(value) and classes.classes[value[-1]].kind is DimKind.PAR:
+                sizes[value[-1]] = min(classes.classes[value[-1]].extent, target.vector_bytes // 4)
     total = 0
     for op in candidate.group:
         of = classes.class_of[op.key]
@@ -235,6 +238,11 @@ def footprint(candidate: GroupCandidate, whole: set[int] | None = None, *, fill_
             if key not in candidate.inside:
                 total += 2 * _elements([_box(expr, [sizes[c] for c in of], op) for expr in map_])
     return 4 * total
+
+
+def _classes(map_: Sequence[Linear], of: Sequence[int]) -> list[int]:
+    """The classes that index an operand, the innermost last."""
+    return [of[d] for expr in map_ for d in expr.dims()]
 
 
 def _elements(shape: Sequence[int]) -> int:

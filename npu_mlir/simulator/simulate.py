@@ -281,7 +281,7 @@ class _Host(Interpreter):
     @cached_property
     def decoder(self) -> Decoder:
         """The memory of the core: there once values are computed."""
-        return Decoder(Core(self.target))
+        return Decoder(Core(self.target), self.module)
 
     def program(self, launch: tile.LaunchOp) -> KernelProgram:
         """The program of the kernel that is launched."""

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     MemRefType,
+    ModuleOp,
     NoneAttr,
     UnitAttr,
     bf16,
@@ -272,6 +273,35 @@ def test_l0_load_reads_windows(machine: Machine):
     mmad = npu_isa.MmadOp(l0c, addr(Space.L0A), addr(Space.L0B), (9, 8, 8), f32, f32, zero=UnitAttr())
     machine.run(mmad, 0, 0, 0)
     np.testing.assert_array_equal(machine.get(Space.L0C, 0, (12, 8), np.float32)[:9], windows)
+
+
+def test_loads_to_l0_see_all_that_was_written_to_l1():
+    """L1 is kept as f32 numbers too, which has to follow writes of every type and kind."""
+    l1, l0a = addr(Space.L1), addr(Space.L0A)
+    halves = npu_isa.LoadL0AOp(l1, l0a, (4, 6), (6, 1), 1, f16)
+    core = Core(TOY)
+    decoder = Decoder(core, ModuleOp([halves]))
+    assert decoder.l0.near is not None
+    rng = np.random.default_rng(0)
+
+    def loaded() -> np.ndarray:
+        decoder.decode(halves)(4, 0)
+        return decoder.l0.matrix(Space.L0A, 0, (4, 6), f16)[:4, :6]
+
+    def held() -> np.ndarray:
+        return core.view(Space.L1, 4, (4, 6), (6, 1), np.dtype(np.float16)).astype(np.float32)
+
+    def load(element: Any, count: int) -> npu_isa.LoadL1Op:
+        return npu_isa.LoadL1Op(memref((count,), element), [], l1, affine(lambda a: (a,)), (count,), (1,))
+
+    decoder.decode(load(f16, 32))(rng.standard_normal(32).astype(np.float16), 0)
+    np.testing.assert_array_equal(loaded(), held())
+    decoder.decode(load(f32, 5))(rng.standard_normal(5).astype(np.float32), 8)
+    np.testing.assert_array_equal(loaded(), held())
+    core.view(Space.UB, 0, (8,), (1,), np.dtype(np.float16))[...] = rng.standard_normal(8)
+    decoder.decode(npu_isa.CopyL1Op(UB, l1, (2, 4), (4, 1), (8, 1), f16))(0, 10)
+    np.testing.assert_array_equal(loaded(), held())
+    assert np.isfinite(held()).sum() > 15
 
 
 # ---- vector ----------------------------------------------------------------------------------------------------------

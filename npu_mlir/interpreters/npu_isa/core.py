@@ -22,6 +22,7 @@ class Core:
     def __init__(self, target: Target):
         self.target = target
         self.memory = {space: np.full(target.capacity(space), 0xFF, np.uint8) for space in ON_CHIP}
+        self._scratch: dict[int, np.ndarray] = {}
 
     def view(
         self, space: Space, address: int, shape: Sequence[int], strides: Sequence[int], dtype: np.dtype[Any]
@@ -36,6 +37,12 @@ class Core:
                 f"elements {list(shape)} of {dtype} at byte {address} are not inside {space}, "
                 f"which has {self.target.capacity(space)} bytes"
             ) from error
+
+    def scratch(self, number: int, size: int) -> np.ndarray:
+        """So many f32 numbers to compute with; the array of each number is the same for all instructions."""
+        if number not in self._scratch or len(self._scratch[number]) < size:
+            self._scratch[number] = np.empty(size, np.float32)
+        return self._scratch[number][:size]
 
     def matrix(self, space: Space, address: int, sides: tuple[int, int], element: Attribute) -> np.ndarray:
         """A row-major matrix in L0A, L0B or L0C, its sides padded to steps of the cube."""

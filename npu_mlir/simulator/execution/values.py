@@ -1,7 +1,7 @@
 """Values, decoded: every instruction becomes one function of addresses, with views of memory made once per address.
 
 The functions compute what `npu_mlir.interpreters.npu_isa` says. L0A and L0B hold what the cube computes with: floats
-of 16 bits are widened when they are loaded.
+of 16 bits are widened when they are loaded, those in f16 already when L1 is written.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import ModuleOp, f16
+from xdsl.ir import Attribute, SSAValue
 
 from npu_mlir.dialects import npu_isa
 from npu_mlir.dialects.npu_isa.base import ints
@@ -26,6 +26,8 @@ from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.npu_isa.functions import compute_type, epilogue
 from npu_mlir.simulator.codegen.sink import Entry, Sink
 from npu_mlir.simulator.codegen.source import SourceWriter
+from npu_mlir.simulator.execution import halves
+from npu_mlir.simulator.execution.halves import HALF, SINGLE
 from npu_mlir.simulator.execution.vector_values import VECTOR_INSTRUCTIONS, vector
 from npu_mlir.simulator.execution.view_cache import Run, Thunk, cached
 from npu_mlir.simulator.program.blocks import Blocks
@@ -34,11 +36,34 @@ from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.dtypes import numpy_dtype
 
 
+def _is_in_l1(value: SSAValue) -> bool:
+    return isinstance(value.type, npu_isa.AddrType) and value.type.space.data is Space.L1
+
+
+class L1Widened:
+    """The f16 numbers in L1 as f32 ones: loads to L0 take many times what was loaded to L1 once."""
+
+    def __init__(self, core: Core):
+        self.halves = core.memory[Space.L1].view(HALF)
+        self.memory = self.halves.astype(SINGLE)
+
+    def view(self, address: int, shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
+        """The elements that an instruction with these strides finds at an address."""
+        return np.ndarray(tuple(shape), SINGLE, self.memory.data, 2 * address, tuple(4 * s for s in strides))
+
+    def refreshing(self, start: int, end: int) -> Thunk:
+        """What to do when these bytes have changed."""
+        part = slice(start // 2, -(-end // 2))
+        return halves.widening(self.memory[part], self.halves[part])
+
+
 class L0:
     """L0A and L0B in the type that the cube computes with, a memory per element type."""
 
     def __init__(self, core: Core):
         self.core = core
+        self.near: L1Widened | None = None
+        """L1 in that type, if something loads f16 numbers from there."""
         self.memory: dict[tuple[Space, np.dtype[Any]], np.ndarray] = {}
 
     def matrix(self, space: Space, address: int, sides: tuple[int, int], element: Attribute) -> np.ndarray:
@@ -60,17 +85,42 @@ def cube_type(element: np.dtype[Any]) -> np.dtype[Any]:
 
 
 class Decoder:
-    """Makes the functions of a kernel's instructions."""
+    """Makes the functions of instructions, of those of `module` if it is known."""
 
-    def __init__(self, core: Core):
+    def __init__(self, core: Core, module: ModuleOp | None = None):
         self.core = core
         self.l0 = L0(core)
         self._interpreter: Interpreter | None = None
+        if module is not None and any(
+            isinstance(op, npu_isa.L0Load) and op.element == f16 for op in module.walk()
+        ):
+            self.l0.near = L1Widened(core)
 
     def decode(self, op: npu_isa.Instruction) -> Run:
         """The function that executes `op`. Its arguments are the operands in their order."""
         make = _DECODED.get(type(op))
-        return self._interpreted(op) if make is None else make(self.core, self.l0, op)
+        run = self._interpreted(op) if make is None else make(self.core, self.l0, op)
+        return run if self.l0.near is None else self._followed(op, run, self.l0.near)
+
+    def _followed(self, op: npu_isa.Instruction, run: Run, near: L1Widened) -> Run:
+        """The function, and behind it what keeps L1's other form up to date."""
+        written = [
+            (list(op.operands).index(access.operand), access.extent.end)
+            for access in op.accesses(self.core.target.cube)
+            if access.write and access.extent is not None and _is_in_l1(access.operand)
+        ]
+        if not written:
+            return run
+
+        refresh = cached(near.refreshing)
+
+        def followed(*operands: Any) -> Any:
+            result = run(*operands)
+            for number, size in written:
+                refresh(operands[number], operands[number] + size)
+            return result
+
+        return followed
 
     def _interpreted(self, op: npu_isa.Instruction) -> Run:
         """By the meaning that the interpreter has for the instruction: for those of plugins."""
@@ -193,7 +243,7 @@ def _fixpipe_ub(core: Core, l0: L0, op: npu_isa.FixpipeUbOp) -> Run:
     def prepare(source: int, dest: int) -> Thunk:
         block = core.view(Space.L0C, source, shape, source_strides, dtype)
         out = core.view(Space.UB, dest, shape, dest_strides, result)
-        return _drain(block, out, steps)
+        return _drain(core, block, out, steps)
 
     return cached(prepare)
 
@@ -210,8 +260,10 @@ def _local_copy(core: Core, l0: L0, op: npu_isa.LocalCopy) -> Run:
     return cached(prepare)
 
 
-def _drain(block: np.ndarray, out: np.ndarray, steps: tuple[Step, ...]) -> Thunk:
+def _drain(core: Core, block: np.ndarray, out: np.ndarray, steps: tuple[Step, ...]) -> Thunk:
     """Copy accumulators after these steps of the fixpipe, with a cast; as `epilogue`, with one call where one does."""
+    if steps in ((), (Relu(),)) and (block.dtype, out.dtype) == (SINGLE, HALF):
+        return halves.narrowing(core, out, block, bool(steps))
     match steps:
         case ():
             return partial(np.copyto, out, block, casting="unsafe")
@@ -228,6 +280,8 @@ def _l0_load(core: Core, l0: L0, op: npu_isa.L0Load) -> Run:
 
     def prepare(source: int, dest: int) -> Thunk:
         block = core.view(Space.L1, source, shape, strides, dtype)
+        if l0.near is not None and dtype == HALF:
+            block = l0.near.view(source, shape, strides)
         matrix = l0.matrix(op.SPACE, dest, op.matrix, op.element)
         inner = _split(matrix[:rows, :columns], shape, op.rows.value.data)
         if matrix.shape == (rows, columns):

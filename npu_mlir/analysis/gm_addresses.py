@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from npu_mlir.analysis.gm_boxes import Transfer, argument_of, covers_all
+from npu_mlir.analysis.placed_parts import is_in_place, part_of, whole_of
 from npu_mlir.analysis.residency import GmTouch
 from npu_mlir.analysis.scalar_forms import ScalarForms
 from npu_mlir.dialects import npu_isa, tile
@@ -67,6 +68,26 @@ class GmAddresses:
             elif isinstance(op, tile.ReserveOp):
                 offset, slots = op.place()
                 self._end = max(self._end, offset + slots * tensor_bytes(op.result))
+                if op.slot is None:
+                    self._ranges[op.result] = range(offset, offset + tensor_bytes(op.result))
+        self._parts: dict[SSAValue, range] = {}
+        """What lies in a tensor with other parts."""
+        for op in module.walk():
+            if isinstance(op, tensor.InsertSliceOp | tensor.ExtractSliceOp) and is_in_place(op):
+                self._add_part(op)
+
+    def _add_part(self, op: tensor.InsertSliceOp | tensor.ExtractSliceOp) -> None:
+        """Note where an insertion or extraction in place finds its part. Of a tensor that is cut along an axis, each
+        part counts as if its bytes lay together: as many, and no others', are touched with it."""
+        whole, part = self.of(whole_of(op)), part_of(op)
+        assert part is not None
+        value = viewed(op.source) if isinstance(op, tensor.InsertSliceOp) else op.result
+        size = element_bits(cast("TensorType[Attribute]", value.type).element_type) // 8
+        place = part.elements
+        self._parts[value] = range(whole.start + place.start * size, whole.start + place.stop * size)
+        self._ranges[value] = self._parts[value]
+        if isinstance(op, tensor.InsertSliceOp):
+            self._ranges[op.result] = whole
 
     def of(self, value: SSAValue) -> range:
         """The bytes of a tensor."""
@@ -93,6 +114,7 @@ class GmAddresses:
             case tile.LaunchOp():
                 for (offset, slots), slot, result in zip(op.places() or (), op.slots, op.results):
                     self._ranges[result] = self._slot(offset, slots, slot, result)
+                self._ranges |= {r: self._parts[r] for r in op.results if r in self._parts}
                 yield op
             case tile.PrefetchOp() | npu_isa.PrefetchOp():
                 yield op

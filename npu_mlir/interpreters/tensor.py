@@ -156,12 +156,10 @@ def insert_slice(interp: Interpreter, op: tensor.InsertSliceOp) -> Step:
 def _is_same_memory(part: np.ndarray, source: np.ndarray) -> bool:
     """Whether two arrays of the same number of elements are the same bytes in the same order."""
     start = part.__array_interface__["data"][0]
-    return (
-        start == source.__array_interface__["data"][0]
-        and part.flags.c_contiguous
-        and source.flags.c_contiguous
-        and part.size > 0
+    alike = (part.flags.c_contiguous and source.flags.c_contiguous) or (
+        (part.shape, part.strides) == (source.shape, source.strides)
     )
+    return start == source.__array_interface__["data"][0] and alike and part.size > 0
 
 
 def _is_alone_in_loop(op: tensor.InsertSliceOp) -> bool:

@@ -39,7 +39,7 @@ def launch(interp: Interpreter, op: tile.LaunchOp) -> Step:
     if not isinstance(kernel, tile.KernelOp):
         raise UserError(f"'@{op.kernel.string_value()}' is not a kernel", loc=op)
     types = [(static_shape(t), numpy_dtype(t)) for t in op.result_types]
-    places, count = op.places(), len(op.inputs)
+    places, strides, count = op.places(), op.strides(), len(op.inputs)
 
     def step(args: Results) -> Results:
         if places is None:
@@ -47,7 +47,7 @@ def launch(interp: Interpreter, op: tile.LaunchOp) -> Step:
         else:
             arena = arena_of(interp)
             slots = args[count:] or (0,) * len(places)
-            outputs = tuple(map(arena.place, places, slots, op.result_types))
+            outputs = tuple(map(arena.place, places, slots, op.result_types, strides))
         for output, operand in zip(outputs, kernel.reused, strict=True):
             if operand is None:
                 output[...] = poisoned((), output.dtype)
@@ -102,16 +102,25 @@ class Arena:
         for op in module.walk():
             placed: Sequence[tuple[tuple[int, int], Attribute]] = ()
             if isinstance(op, tile.LaunchOp):
-                placed = list(zip(op.places() or (), op.result_types))
+                # A part of a tensor lies in what is reserved for the whole.
+                places = zip(op.places() or (), op.result_types, op.strides(), strict=False)
+                placed = [(place, type_) for place, type_, strides in places if strides is None]
             elif isinstance(op, tile.ReserveOp):
                 placed = [(op.place(), op.result.type)]
             for (offset, slots), type_ in placed:
                 size = max(size, offset + slots * _bytes(type_))
         self.memory = np.empty(size, np.uint8)
 
-    def place(self, place: tuple[int, int], slot: int, type_: Attribute) -> np.ndarray:
-        """The array in slot number `slot mod slots` of a place: (its first byte, the number of slots)."""
+    def place(
+        self, place: tuple[int, int], slot: int, type_: Attribute, strides: Sequence[int] | None = None
+    ) -> np.ndarray:
+        """The array in slot number `slot mod slots` of a place: (its first byte, the number of slots); with strides in
+        elements unless they are those of its shape."""
         offset, slots = place
+        if strides is not None:
+            dtype = numpy_dtype(type_)
+            steps = [stride * dtype.itemsize for stride in strides]
+            return np.ndarray(static_shape(type_), dtype, self.memory.data, offset, steps)
         size = _bytes(type_)
         start = offset + slot % slots * size
         return self.memory[start : start + size].view(numpy_dtype(type_)).reshape(static_shape(type_))

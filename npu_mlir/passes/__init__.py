@@ -41,6 +41,7 @@ _OWN: dict[str, str] = {
     "linalg-normalize": "npu_mlir.passes.linalg.normalize:Normalize",
     "linalg-materialize-indices": "npu_mlir.passes.linalg.materialize_indices:MaterializeIndices",
     "linalg-split-contractions": "npu_mlir.passes.linalg.split_contractions:SplitContractions",
+    "linalg-place-pieces": "npu_mlir.passes.linalg.place_pieces:PlacePieces",
     "linalg-sink-collapses": "npu_mlir.passes.linalg.sink_collapses:SinkCollapses",
     # tile
     "tile-copy-for-loops": "npu_mlir.passes.tile.copy_for_loops:CopyForLoops",

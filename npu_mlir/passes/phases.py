@@ -47,6 +47,7 @@ PIPELINE: tuple[Phase, ...] = (
             # Files of other producers, which may say anything in linalg, go through this phase as well.
             "linalg-generalize-named-ops",
             "linalg-fold-empty",
+            "linalg-place-pieces",
             "linalg-normalize",
             "linalg-materialize-indices",
             "linalg-split-contractions",

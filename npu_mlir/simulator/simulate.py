@@ -424,19 +424,27 @@ class _Host(Interpreter):
                         "a result lies where an operand of its launch is still needed", loc=op
                     )
                 if operand is None:
-                    output.reshape(-1).view(np.uint8).fill(0xFF)
-                elif op.result_offsets is None:
+                    continue
+                if op.result_offsets is None:
                     # Nobody has said where it lies: in a place of its own, so that the operand stays what it is.
                     output[...] = inputs[operand]
                 elif inputs[operand].ctypes.data != output.ctypes.data:
                     raise SimulationError("a result has to lie where the operand does that it reuses", loc=op)
+            # What is simulated has arrays without gaps.
+            whole = [o if o.flags.c_contiguous else np.empty(o.shape, o.dtype) for o in outputs]
+            for array, operand in zip(whole, program.kernel.reused, strict=True):
+                if operand is None:
+                    array.reshape(-1).view(np.uint8).fill(0xFF)
             try:
                 if self.running is not None:
-                    self._section(op, [*inputs, *outputs], placed, values=True)
+                    self._section(op, [*inputs, *whole], placed, values=True)
                 else:
-                    program.launch(inputs, outputs, placed)
+                    program.launch(inputs, whole, placed)
             except IndexOutOfRange as error:
                 raise error.launched_by(op) from None
+            for output, array in zip(outputs, whole, strict=True):
+                if output is not array:
+                    output[...] = array
             self.count(op, placed)
             if self.options.watch is not None:
                 self.options.watch(op, outputs)
@@ -473,7 +481,8 @@ class _Host(Interpreter):
         places = op.places()
         if places is None:
             return [np.empty(static_shape(t), numpy_dtype(t)) for t in op.result_types]
-        return list(map(arena_of(self).place, places, slots or (0,) * len(places), op.result_types))
+        slots = slots or (0,) * len(places)
+        return list(map(arena_of(self).place, places, slots, op.result_types, op.strides()))
 
     def result(self, outputs: list[np.ndarray]) -> SimulationResult:
         stats = [program.stats for program in self.programs.values()]

@@ -76,13 +76,18 @@ def _computes_tensor(op: Operation, dialect: str) -> bool:
 _STEPS = ("tensor.extract_slice", "tensor.insert_slice")
 """What a loop of the host does with tensors: it takes the part of an iteration, and puts one into its place."""
 
+IN_PLACE = "npu.in_place"
+"""The attribute of such ops, outside of loops, that move nothing: the part lies in the whole."""
+
 
 def _is_step(op: Operation) -> bool:
-    """Whether an op only says which part of a tensor an iteration of a loop around it is about."""
+    """Whether an op only says which part of a tensor is meant: what an iteration of a loop around it is about, or what
+    lies there."""
     around = op.parent_op()
     while around is not None and around.name == "tile.program":
         around = around.parent_op()
-    return op.name in _STEPS and around is not None and around.name == "scf.for"
+    in_loop = around is not None and around.name == "scf.for"
+    return op.name in _STEPS and (in_loop or IN_PLACE in op.attributes)
 
 
 def _kernel_level(kernel: Operation) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     DenseArrayBase,
     IndexType,
     IntegerAttr,
@@ -208,7 +209,8 @@ class LaunchOp(IRDLOperation):
 
     `result_offsets` are the byte addresses of the results in the GM arena, once planned. In a loop, a result may have
     several places there, one behind the other, `result_slots` of them: the launch writes number `index mod slots`,
-    where the indices are the operands `slots`, one for each result.
+    where the indices are the operands `slots`, one for each result. A result that is a part of a tensor has the strides
+    of the whole, in elements: `result_strides`, in which an empty list stands for those of its own shape.
 
     Example:
 
@@ -216,6 +218,8 @@ class LaunchOp(IRDLOperation):
     %y = tile.launch @copy(%x) : (tensor<64xf32>) -> tensor<64xf32>
     %z = tile.launch @copy(%y) slots(%i) {result_offsets = array<i64: 0>, result_slots = array<i64: 2>}
       : (tensor<64xf32>) -> tensor<64xf32>
+    %w = tile.launch @k(%x) {result_offsets = array<i64: 64>, result_strides = [array<i64: 96, 1>]}
+      : (tensor<8x32xf16>) -> tensor<8x32xf16>
     ```
     """
 
@@ -223,6 +227,7 @@ class LaunchOp(IRDLOperation):
     kernel = prop_def(SymbolRefAttr)
     result_offsets = opt_prop_def(DenseArrayBase.constr(i64))
     result_slots = opt_prop_def(DenseArrayBase.constr(i64))
+    result_strides = opt_prop_def(ArrayAttr[DenseArrayBase])
     inputs = var_operand_def(TensorType)
     slots = var_operand_def(IndexType)
     results_ = var_result_def(TensorType)
@@ -253,6 +258,13 @@ class LaunchOp(IRDLOperation):
         offsets = self.result_offsets.get_values()
         slots = self.result_slots.get_values() if self.result_slots is not None else [1] * len(offsets)
         return list(zip(offsets, slots, strict=True))
+
+    def strides(self) -> list[tuple[int, ...] | None]:
+        """For each result its strides in elements, None for those of its own shape."""
+        if self.result_strides is None:
+            return [None] * len(self.results)
+        lists = [cast("DenseArrayBase[IntegerType]", entry).get_values() for entry in self.result_strides]
+        return [tuple(own) or None for own in lists]
 
     def verify_(self) -> None:
         self._verify_places()
@@ -299,6 +311,15 @@ class LaunchOp(IRDLOperation):
         for entry in (self.result_offsets, self.result_slots):
             if entry is not None and len(entry.get_values()) != len(self.results):
                 raise VerifyException(f"{len(entry.get_values())} places for {len(self.results)} results")
+        if self.result_strides is not None:
+            ranks = [len(cast("TileType", result.type).get_shape()) for result in self.results]
+            given = [len(own or ()) for own in self.strides()]
+            if self.result_offsets is None or len(given) != len(ranks):
+                raise VerifyException(
+                    "results with strides have result_offsets, and strides or an empty list each"
+                )
+            if any(count not in (0, rank) for count, rank in zip(given, ranks, strict=True)):
+                raise VerifyException(f"strides for {given} dims, and the results have {ranks}")
         if self.result_slots is None and not self.slots:
             return
         if self.result_slots is None or self.result_offsets is None:

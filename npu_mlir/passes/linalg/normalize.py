@@ -8,7 +8,8 @@
 
 since a pad costs nothing: the load of a tile does it. Afterwards
 
-- joined tensors (`tensor.concat`, `tensor.insert_slice`) are sums of padded pieces;
+- joined tensors (`tensor.concat`, `tensor.insert_slice`) are sums of padded pieces, unless the pieces are in place
+  (`linalg-place-pieces`);
 - pads, slices and fills feed generics only; elsewhere a generic copies them;
 - a slice keeps the rank of its source, and a `tensor.collapse_shape` drops dims;
 - `tensor.splat` is a fill, `tensor.cast` to the same shape is gone, arith and math ops on tensors are generics;
@@ -27,14 +28,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
-import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import (
     AnyFloat,
-    DenseArrayBase,
     DenseResourceAttr,
     ModuleOp,
     StringAttr,
@@ -45,11 +44,13 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from npu_mlir.analysis.placed_parts import is_in_place, numbers
 from npu_mlir.analysis.structured.nest import is_reduction
 from npu_mlir.dialects.graph.weight import WeightOp
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.body import Body
 from npu_mlir.passes.linalg.generics import LOCATION, Builder
+from npu_mlir.passes.linalg.insertions import before, chain_to, following, is_plain, joined
 from npu_mlir.passes.linalg.scalars import filled, without_scalars
 from npu_mlir.passes.linalg.tensor_types import Shape, element_of, shape_of, tensor_type
 from npu_mlir.support.diagnostics import UserError
@@ -108,7 +109,7 @@ def _rewrite_tensor_op(chains: _Chains, op: Operation) -> None:
     if isinstance(op, tensor.ConcatOp):
         _replace(op, lambda b: _concat(b, op))
     elif isinstance(op, tensor.InsertSliceOp):
-        if not chains.goes_on(op):
+        if not is_in_place(op) and not chains.goes_on(op):
             _replace(op, lambda b: _inserted(b, op))
     elif isinstance(op, tensor.SplatOp):
         _replace(op, lambda b: b.fill_with(op.input, shape_of(op.result)))
@@ -183,72 +184,27 @@ class _Chains:
     def goes_on(self, op: tensor.InsertSliceOp) -> bool:
         """Whether another insertion goes on from this one, which then takes it in."""
         if op not in self._goes_on:
-            ops = _before(op)
-            while (following := _following(ops[-1])) is not None:
-                ops.append(following)
-            joined = _joined(ops)
-            self._goes_on.update((o, number < joined) for number, o in enumerate(ops, 1))
+            ops = before(op)
+            while (after := following(ops[-1])) is not None:
+                ops.append(after)
+            count = joined(ops)
+            self._goes_on.update((o, number < count) for number, o in enumerate(ops, 1))
         return self._goes_on[op]
-
-
-def _before(op: tensor.InsertSliceOp) -> list[tensor.InsertSliceOp]:
-    """The insertions that `op` goes on from, each used by the next alone, and `op`."""
-    ops = [op]
-    while isinstance(owner := ops[-1].dest.owner, tensor.InsertSliceOp) and _following(owner) is not None:
-        ops.append(owner)
-    return ops[::-1]
-
-
-def _following(op: tensor.InsertSliceOp) -> tensor.InsertSliceOp | None:
-    """The insertion that alone uses the result of `op`, to insert into it."""
-    uses = list(op.result.uses)
-    user = uses[0].operation if len(uses) == 1 else None
-    return user if isinstance(user, tensor.InsertSliceOp) and user.dest is op.result else None
-
-
-def _joined(ops: Sequence[tensor.InsertSliceOp]) -> int:
-    """How many insertions from the first on can be pieces of one tensor: disjoint ones of an empty tensor."""
-    if not isinstance(ops[0].dest.owner, tensor.EmptyOp):
-        return 0
-    sides = (len(ops), len(shape_of(ops[0].result)))
-    first = np.array([_numbers(op.static_offsets) for op in ops], np.int64).reshape(sides)
-    end = first + np.array([_numbers(op.static_sizes) for op in ops], np.int64).reshape(sides)
-    for number, op in enumerate(ops):
-        before = slice(0, number)
-        overlaps = np.all((first[before] < end[number]) & (first[number] < end[before]), axis=1)
-        if overlaps.any() or not _is_plain(op):
-            return number
-    return len(ops)
-
-
-def _chain(op: tensor.InsertSliceOp) -> list[tensor.InsertSliceOp] | None:
-    """The insertions, each used by the next alone, from an empty tensor to `op`; their boxes are disjoint."""
-    ops = _before(op)
-    return ops if _joined(ops) == len(ops) else None
-
-
-def _numbers(attr: DenseArrayBase[Any]) -> Shape:
-    return tuple(int(n) for n in attr.get_values())
-
-
-def _is_plain(op: tensor.InsertSliceOp) -> bool:
-    """Whether a slice is inserted at a static place, without gaps."""
-    return not (op.offsets or op.sizes or op.strides) and set(_numbers(op.static_strides)) <= {1}
 
 
 def _inserted(b: Builder, op: tensor.InsertSliceOp) -> SSAValue:
     shape = shape_of(op.result)
-    chain = _chain(op)
+    chain = chain_to(op)
     if chain is not None:
         return _join(b, [_inserted_piece(b, o) for o in chain], shape)
-    if not _is_plain(op):
+    if not is_plain(op):
         raise UserError("a slice inserted with strides or at dynamic offsets has no lowering", loc=op)
     piece = _inserted_piece(b, op)
     return _join(b, [piece, *_surroundings(b, op.dest, piece)], shape)
 
 
 def _inserted_piece(b: Builder, op: tensor.InsertSliceOp) -> _Piece:
-    return _Piece(b.reshape(op.source, _numbers(op.static_sizes)), _numbers(op.static_offsets))
+    return _Piece(b.reshape(op.source, numbers(op.static_sizes)), numbers(op.static_offsets))
 
 
 def _surroundings(b: Builder, dest: SSAValue, hole: _Piece) -> list[_Piece]:
@@ -366,7 +322,7 @@ def _drop_unread_init(op: GenericOp) -> None:
 
 
 def _copy_for_others(op: Operation) -> None:
-    if not isinstance(op, _SOURCES) or not op.results:
+    if not isinstance(op, _SOURCES) or not op.results or is_in_place(op):
         return
     result = op.results[0]
     others = [use for use in result.uses if not _takes_in(use.operation, use.index, op)]

@@ -1,7 +1,14 @@
 """Places in the GM arena for what launches make, for `tile-plan-memory`.
 
 What needs memory is a unit: the result of a launch, or a tensor that a loop puts together. Outside of loops it has one
-place, as long as something reads it or a view of it. In a loop
+place, as long as something reads it or a view of it. A tensor that is joined in place (`npu.in_place`) is reserved, and
+the launches of its pieces write their parts of it, with its strides:
+
+    %d = tensor.empty()                                     %d = tile.reserve at 0 : tensor<8x96xf16>
+    %y = tile.launch @k(...)                          ->    %y = tile.launch @k(...) {result_offsets = [64],
+    %c = tensor.insert_slice %y into %d[0, 32]                                        result_strides = [[96, 1]]}
+
+In a loop
 
 - a result that is put into a tensor of all iterations lies there from the start:
 
@@ -24,6 +31,7 @@ from typing import TypeAlias, cast
 
 from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     DenseArrayBase,
     IndexType,
     IntegerAttr,
@@ -36,6 +44,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 
 from npu_mlir.analysis.gm_addresses import is_row
 from npu_mlir.analysis.memory import Lifetime, plan
+from npu_mlir.analysis.placed_parts import is_in_place, part_of, row_major, strides_behind
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.graph import HostCallOp
 from npu_mlir.dialects.tile import element_bits, storage_bytes
@@ -65,7 +74,9 @@ class _Unit:
     last: int
     """The op of the function that reads it last, by its number."""
     into: tensor.InsertSliceOp | None = None
-    """What puts it into its place among those of all iterations."""
+    """What puts it into its place in a larger tensor."""
+    strides: tuple[int, ...] | None = None
+    """In elements, if it is a part of a tensor that is joined in place."""
     parts: list[_Unit] = field(default_factory=list["_Unit"])
     """What lies in it."""
     offset: int = 0
@@ -93,7 +104,10 @@ def plan_results(function: FuncOp, reused: Reused) -> None:
     units = {unit.value: unit for unit in _units(function, order, roots, reused)}
     whole: list[_Unit] = []
     for insert in [op for op in function.walk() if isinstance(op, tensor.InsertSliceOp)]:
-        _put_into_place(insert, units, roots)
+        if is_in_place(insert):
+            _place_part(insert, units, roots)
+        else:
+            _put_into_place(insert, units, roots)
     for unit in units.values():
         if isinstance(unit.value.owner, tensor.EmptyOp):
             if not unit.parts:
@@ -108,9 +122,11 @@ def plan_results(function: FuncOp, reused: Reused) -> None:
     for unit, address in zip(whole, addresses, strict=True):
         unit.offset = address
     places = _write(whole)
+    strides = {part.value: part.strides for unit in whole for part in unit.parts}
     for launch in launches:
         with located(launch):
-            _write_launch(launch, [places[roots[result]] for result in launch.results])
+            results = [roots[result] for result in launch.results]
+            _write_launch(launch, [places[result] for result in results], [strides.get(r) for r in results])
 
 
 def _place_of(result: OpResult, reused: Reused) -> OpResult:
@@ -163,8 +179,9 @@ def _host_ops(block: Block) -> Iterator[Operation]:
 
 
 def _is_put_together(op: tensor.EmptyOp) -> bool:
-    """Whether a loop starts with this tensor."""
-    return op.tensor.has_one_use() and isinstance(next(iter(op.tensor.uses)).operation, scf.ForOp)
+    """Whether a loop, or insertions in place, start with this tensor."""
+    user = next(iter(op.tensor.uses)).operation if op.tensor.has_one_use() else None
+    return isinstance(user, scf.ForOp) or (isinstance(user, tensor.InsertSliceOp) and is_in_place(user))
 
 
 def _loops_around(op: Operation) -> list[scf.ForOp]:
@@ -298,6 +315,41 @@ def _out_of_programs(op: Operation) -> Iterator[Operation]:
         around = around.parent_op()
 
 
+def _place_part(
+    insert: tensor.InsertSliceOp, units: dict[OpResult, _Unit], roots: dict[OpResult, OpResult]
+) -> None:
+    """Let a launch write its result where it is a part of a tensor that is joined in place."""
+    start, source = _unviewed(insert.dest), _unviewed(insert.source)
+    while isinstance(start.owner, tensor.InsertSliceOp) and is_in_place(start.owner):
+        start = _unviewed(start.owner.dest)
+    whole, part = units.get(cast("OpResult", start)), units.get(cast("OpResult", source))
+    box = part_of(insert)
+    if (
+        whole is None
+        or part is None
+        or box is None
+        or whole.loops
+        or part.loops
+        or not isinstance(start.owner, tensor.EmptyOp)
+        or roots.get(cast("OpResult", source)) is not source
+    ):
+        raise UserError(
+            "what is joined in place is a tensor without contents, of results of launches that have no other place, "
+            "whole but for one axis, outside of loops: run linalg-place-pieces",
+            loc=insert,
+        )
+    if part.into is not None:
+        raise UserError("a result can be part of one tensor only: copy it", loc=insert)
+    if element_bits(part.type.element_type) % 8:
+        raise UserError(f"elements of type {part.type.element_type} share bytes", loc=insert)
+    part.strides = strides_behind(insert.source, source, row_major(box.shape))
+    if part.strides is None:
+        raise UserError("the shape of a result can't be that of a part in place: copy it", loc=insert)
+    part.into = insert
+    part.offset = box.first
+    whole.parts.append(part)
+
+
 def _start_of(insert: tensor.InsertSliceOp) -> SSAValue | None:
     """What a loop that carries on a tensor through this op alone starts with."""
     loop, arg = insert.parent_op(), insert.dest
@@ -322,7 +374,8 @@ def _is_counter(value: SSAValue, loop: scf.ForOp) -> bool:
 
 
 def _lifetime(unit: _Unit, order: dict[Operation, int]) -> Lifetime:
-    start = order[ancestor_among(order, unit.value.owner)]
+    makers = [unit.value.owner, *(part.value.owner for part in unit.parts)]
+    start = min(order[ancestor_among(order, maker)] for maker in makers)
     size = storage_bytes(math.prod(unit.type.get_shape()), element_bits(unit.type.element_type))
     return Lifetime(round_up(unit.slots * size, GM_ALIGNMENT), start, unit.last)
 
@@ -343,9 +396,14 @@ def _write(whole: Sequence[_Unit]) -> dict[OpResult, Place]:
             slot = _slot(unit, owner)
             if isinstance(owner, tensor.EmptyOp):
                 reserve = tile.ReserveOp(unit.offset, unit.type, slot, unit.slots)
-                cast("Block", owner.parent).insert_op_before(reserve, owner)
+                first = _first(unit)
+                cast("Block", first.parent).insert_op_before(reserve, first)
                 for part in unit.parts:
-                    place_of[part.value] = _within(part, unit, slot)
+                    if part.strides is None:
+                        place_of[part.value] = _within(part, unit, slot)
+                    else:
+                        size = element_bits(part.type.element_type) // 8
+                        place_of[part.value] = unit.offset + part.offset * size, 1, None
                 unit.value.replace_all_uses_with(reserve.result)
                 owner.detach()
                 owner.erase()
@@ -354,14 +412,30 @@ def _write(whole: Sequence[_Unit]) -> dict[OpResult, Place]:
     return place_of
 
 
-def _write_launch(launch: tile.LaunchOp, places: Sequence[Place]) -> None:
+def _first(unit: _Unit) -> Operation:
+    """The op in front of which a tensor is reserved: the first of those that make it and its parts in place."""
+    first = unit.value.owner
+    for part in unit.parts:
+        maker = part.value.owner
+        if part.strides is not None and _is_before(maker, first):
+            first = maker
+    return first
+
+
+def _write_launch(
+    launch: tile.LaunchOp, places: Sequence[Place], strides: Sequence[tuple[int, ...] | None]
+) -> None:
     launch.properties["result_offsets"] = DenseArrayBase.from_list(i64, [offset for offset, _, _ in places])
+    if any(strides):
+        lists = [DenseArrayBase.from_list(i64, own or ()) for own in strides]
+        launch.properties["result_strides"] = ArrayAttr(lists)
     if all(slot is None for _, _, slot in places):
         return
     launch.properties["result_slots"] = DenseArrayBase.from_list(i64, [slots for _, slots, _ in places])
     indices = [slot if slot is not None else _constant(0, launch) for _, _, slot in places]
     new = tile.LaunchOp(launch.kernel.string_value(), launch.inputs, launch.result_types, indices)
-    new.properties |= {name: launch.properties[name] for name in ("result_offsets", "result_slots")}
+    names = ("result_offsets", "result_slots", "result_strides")
+    new.properties |= {name: launch.properties[name] for name in names if name in launch.properties}
     new.attributes |= launch.attributes
     cast("Block", launch.parent).insert_op_before(new, launch)
     for old, result in zip(launch.results, new.results, strict=True):

@@ -64,6 +64,7 @@ from xdsl.passes import ModulePass
 from npu_mlir.analysis.dims import LoopNestOp
 from npu_mlir.analysis.group_blocks import joined_groups
 from npu_mlir.analysis.grouping import form_groups
+from npu_mlir.analysis.placed_parts import is_in_place
 from npu_mlir.analysis.structured.bodies import is_multiply_add
 from npu_mlir.analysis.structured.gathers import rows_of
 from npu_mlir.analysis.structured.nest import (
@@ -127,7 +128,7 @@ def _form(function: FuncOp, target: Target, kernels: _Kernels) -> None:
         if isinstance(op, (*_ABSORBED, *_ON_HOST)) and not any(r.uses.get_length() for r in op.results):
             op.detach()
             op.erase()
-    for op in [o for o in block.ops if isinstance(o, _COMPUTING)]:
+    for op in [o for o in block.ops if isinstance(o, _COMPUTING) and not is_in_place(o)]:
         _leave_to_host(op)
     _sort_topologically(block)
 
@@ -151,7 +152,8 @@ _ON_HOST = (tensor.CollapseShapeOp, tensor.ExpandShapeOp, tensor.ExtractOp, tens
 
 def _check_host_ops(block: Block) -> None:
     for op in block.ops:
-        if op.name.startswith(("linalg.", "tensor.")) and not isinstance(op, (*_ABSORBED, *_ON_HOST)):
+        known = isinstance(op, (*_ABSORBED, *_ON_HOST)) or is_in_place(op)
+        if op.name.startswith(("linalg.", "tensor.")) and not known:
             raise UserError(
                 f"'{op.name}' has no lowering to kernels; generalise it to linalg.generic", loc=op
             )

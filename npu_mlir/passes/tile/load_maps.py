@@ -5,7 +5,8 @@
     ... = linalg.generic ins(%v)                        // loads %x with the map (d0) -> (0, d0 - 1) and padding 0.0
 
 Reshapes that only drop or add dims of size 1 are followed where a pad or slice lies behind them; others, and those of
-whole values, stay in the host function: the same bytes under another shape.
+whole values, stay in the host function: the same bytes under another shape. So does a slice that is a part of a tensor
+in place.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import Linear, affine_expression
+from npu_mlir.analysis.placed_parts import is_in_place
 from npu_mlir.analysis.reshapes import kept_dims, reassociation_groups
 from npu_mlir.support.diagnostics import UserError
 
@@ -44,6 +46,8 @@ def fold_into_load(value: SSAValue) -> tuple[SSAValue, AffineMap, Attribute | No
             pad = constant
             lows = op.static_low.iter_values()
             coordinates = [_scaled(c, 1, -low) for c, low in zip(coordinates, lows, strict=True)]
+        elif is_in_place(op):
+            break
         elif isinstance(op, tensor.ExtractSliceOp):
             if pad is not None or not _keeps_rank(op):
                 break
@@ -62,7 +66,8 @@ def fold_into_load(value: SSAValue) -> tuple[SSAValue, AffineMap, Attribute | No
         if isinstance(op, tensor.PadOp | tensor.ExtractSliceOp):
             found = value, coordinates
     source, coordinates = found
-    if isinstance(op := source.owner, tensor.PadOp | tensor.ExtractSliceOp):
+    op = source.owner
+    if isinstance(op, tensor.PadOp | tensor.ExtractSliceOp) and not is_in_place(op):
         raise UserError(f"'{op.name}' behind another pad or slice cannot become part of a load", loc=op)
     return source, AffineMap(rank, 0, tuple(affine_expression(c) for c in coordinates)), pad
 

@@ -1,0 +1,84 @@
+"""Which joined tensors are put together in place: their homes in GM, and what of others lies in them.
+
+    a = join(x, y)          home of c: x y z w        its pieces are written there by what makes them
+    b = join(a, z)          a, b: the first two and three pieces of it
+    c = join(b, w)
+
+A piece lies in one place only. Where it is a piece of another tensor as well that isn't a part of the first, or twice
+of one, it is copied there, which has to pay: joining as a sum of padded pieces takes the vector unit through the whole
+tensor once for each piece, but no launch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+
+from npu_mlir.targets.target import Target
+
+MOST_PIECES = 256
+"""Pieces up to which a tensor whose pieces are joined themselves is seen as one of all of theirs."""
+
+
+@dataclass(frozen=True)
+class Join:
+    """A tensor, by its key, that consists of others along an axis, in order."""
+
+    key: Hashable
+    axis: int
+    pieces: tuple[Hashable, ...]
+
+
+@dataclass
+class Home:
+    """A tensor that is put together in place, and the joined tensors that are runs of its pieces, itself included: the
+    first piece and how many there are, by their keys."""
+
+    join: Join
+    parts: dict[Hashable, tuple[int, int]] = field(default_factory=dict[Hashable, tuple[int, int]])
+
+
+def homes(joins: Sequence[Join], accept: Callable[[Join], bool]) -> list[Home]:
+    """The homes of joined tensors (in topological order). Those with the most pieces are asked for first, by `accept`;
+    what it refuses is joined otherwise."""
+    flat: dict[Hashable, Join] = {}
+    for join in joins:
+        pieces: list[Hashable] = []
+        for piece in join.pieces:
+            inner = flat.get(piece)
+            pieces += inner.pieces if inner is not None and inner.axis == join.axis else [piece]
+        flat[join.key] = Join(join.key, join.axis, tuple(pieces)) if len(pieces) <= MOST_PIECES else join
+    found: list[Home] = []
+    places: dict[tuple[int, Hashable], tuple[Home, int]] = {}
+    for join in sorted(flat.values(), key=lambda j: -len(j.pieces)):
+        known = places.get((join.axis, join.pieces[0]))
+        if known is not None:
+            home, first = known
+            if home.join.pieces[first : first + len(join.pieces)] == join.pieces:
+                home.parts[join.key] = (first, len(join.pieces))
+                continue
+        if accept(join):
+            home = Home(join, {join.key: (0, len(join.pieces))})
+            found.append(home)
+            for number, piece in enumerate(join.pieces):
+                places.setdefault((join.axis, piece), (home, number))
+    return found
+
+
+def pays(pieces: Sequence[tuple[int, bool]], target: Target) -> bool:
+    """Whether it pays to put pieces, by their bytes and whether they have to be copied, together in place.
+
+    >>> from npu_mlir.targets.target import get_target
+    >>> target = get_target("ascend-910")
+    >>> pays([(200_000, False), (100_000, False)], target), pays([(64, True), (64, False)], target)
+    (True, False)
+    """
+    total = sum(bytes_ for bytes_, _ in pieces)
+    slope = target.vector.get("add", target.vector["default"])[1]
+    summed = max(
+        (len(pieces) - 1) * slope * math.ceil(total / target.vector_bytes), total / target.rates["ub_gm"]
+    )
+    slowest = min(target.rates["gm_ub"], target.rates["ub_gm"])
+    placed = sum(target.latencies["launch"] + bytes_ / slowest for bytes_, copied in pieces if copied)
+    return placed < summed

@@ -53,6 +53,7 @@ _OWN: dict[str, str] = {
     "tile-apply-schedule": "npu_mlir.passes.tile.apply_schedule:ApplySchedule",
     "tile-split-compute": "npu_mlir.passes.tile.split_compute:SplitCompute",
     "tile-fold-reductions": "npu_mlir.passes.tile.fold_reductions:FoldReductions",
+    "tile-split-windows": "npu_mlir.passes.tile.split_windows:SplitWindows",
     "tile-fold-fixpipe": "npu_mlir.passes.tile.fold_fixpipe:FoldFixpipe",
     "tile-bufferize": "npu_mlir.passes.tile.bufferize:Bufferize",
     "tile-keep-operands": "npu_mlir.passes.tile.keep_operands:KeepOperands",

@@ -76,6 +76,7 @@ PIPELINE: tuple[Phase, ...] = (
             # No cse from here to bufferization: it would merge destinations.
             "tile-apply-schedule",
             "tile-split-compute",
+            "tile-split-windows",
             "tile-fold-fixpipe",
             "tile-fold-reductions",
         ),

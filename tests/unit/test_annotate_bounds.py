@@ -313,6 +313,29 @@ def test_windows_are_computed_once(shape: Sequence[int], coordinates: Sequence[A
     assert p.work(y).vector == (VectorOps(7, 4, 2), VectorOps(15, 4, 1), VectorOps(10, 4, 1))
 
 
+@pytest.mark.parametrize(
+    ("size", "coordinate", "combinations"),
+    [
+        pytest.param(7, D0 + D1, 5, id="one for each result"),
+        pytest.param(11, D0 * 2 + D1, 6, id="one for each element but those that results begin with"),
+        pytest.param(15, D0 * 3 + D1, 10, id="two for each window of three"),
+    ],
+)
+def test_windows_may_share_their_parts(size: int, coordinate: AffineExpr, combinations: int):
+    """Maxima of five windows of three."""
+    p = Program()
+    start = p.fill(-1.0, (5,), f32)
+    y = p.generic(
+        [p.arg(size), p.empty((3,), f32)],
+        start,
+        [[coordinate], (1,), (0,)],
+        2,
+        [1],
+        lambda body: body.apply("max", body.args[0], body.args[2]),
+    )
+    assert p.work(y).vector == (VectorOps(combinations, 4, 1),)
+
+
 def test_a_relu_behind_something_else_does_not_leave_l0c():
     p = Program()
 

@@ -293,11 +293,23 @@ class _Supports:
             return 0
         extents, reduction = self.compute.extents, self.compute.reduction
         if op.results[0] is self.result and any(reduction):
-            # A tree of d combinations for d + 1 values.
             started = isinstance(init_of(self.generic), SSAValue)
-            kept = 0 if started else prod(e for e, r in zip(extents, reduction, strict=True) if not r)
-            return prod(extents) - kept
+            results = prod(e for e, r in zip(extents, reduction, strict=True) if not r)
+            # A tree of d combinations for d + 1 values.
+            apart = prod(extents) - (0 if started else results)
+            if len(own) > 1:
+                return apart
+            return min(apart, self._shared(min(own), started))
         return max(self._image(i) for i in own)
+
+    def _shared(self, operand: int, started: bool) -> int:
+        """How many combinations a reduction of one operand takes when windows that overlap share their parts: each
+        element is combined with something, and each result that differs from the others is made."""
+        extents, reduction = self.compute.extents, self.compute.reduction
+        used = {d for expr in self.compute.maps[operand] for d in expr.dims()}
+        results = prod(extents[d] for d in used if not reduction[d])
+        combined = any(reduction[d] and extents[d] > 1 for d in used)
+        return max(self._image(operand) - (0 if started else results), results if combined else 0)
 
     def _image(self, operand: int) -> int:
         """How many elements of an operand are read."""

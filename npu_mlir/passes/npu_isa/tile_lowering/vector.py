@@ -47,7 +47,7 @@ def lower_generic(ctx: KernelContext, op: GenericOp) -> None:
     form = classify(op)
     maps, extents = _iteration_space(op)
     dest = len(op.inputs)
-    _check_result(op, maps[dest], form)
+    _check_result(op, maps[dest], extents, form)
     read = [s for s in form.sources if isinstance(s, int)]
     if read == [dest] and form.kind == "copy":
         return
@@ -138,14 +138,14 @@ def _iteration_space(op: GenericOp) -> tuple[list[list[Linear]], tuple[int, ...]
     return maps, extents
 
 
-def _check_result(op: GenericOp, out_map: Sequence[Linear], form: VectorForm) -> None:
+def _check_result(op: GenericOp, out_map: Sequence[Linear], extents: Sequence[int], form: VectorForm) -> None:
     """Raise unless each element of the result is written once, or accumulated over the reduction dims."""
     used = [d for expr in out_map for d in expr.dims()]
     if any(len(expr.dims()) > 1 for expr in out_map) or len(set(used)) != len(used):
         raise UserError("the result's indexing map must have its own dimension in each coordinate", loc=op)
     accumulates = form.instruction in (npu_isa.VReduceOp, npu_isa.VMaddOp)
     for dim, reduced in enumerate(is_reduction(op)):
-        if dim not in used and not (reduced and accumulates):
+        if dim not in used and extents[dim] != 1 and not (reduced and accumulates):
             raise UserError(f"the result has no coordinate for dimension {dim}", loc=op)
 
 

@@ -61,11 +61,12 @@ class Prefix:
         )
 
 
-def bias_of(product: GenericOp) -> Bias | None:
-    """What is added to the result of a product along the columns of its accumulators; None if nothing is, something
-    else reads the result as well, or the elements don't lie side by side."""
+def bias_of(product: GenericOp, *, narrowed: bool = False) -> Bias | None:
+    """What is added to the result of a product along the columns of its accumulators, or with `narrowed` to that result
+    as a narrower float; None if nothing is, something else reads the result as well, or the elements don't lie side by
+    side."""
     compute = describe(product)
-    bias = _addition(product) if compute.contraction else None
+    bias = _addition(product, narrowed) if compute.contraction else None
     if bias is None:
         return None
     roles = contraction_roles(compute)
@@ -124,8 +125,8 @@ def _is_row(bias: Bias, batch: set[int]) -> bool:
     return all(n == 1 or d in batch for n, d in zip(shape[:-1], dims[:-1], strict=True))
 
 
-def _addition(product: GenericOp) -> Bias | None:
-    """The addition to the result of a product, if nothing else reads the result."""
+def _addition(product: GenericOp, narrowed: bool) -> Bias | None:
+    """The addition to the result of a product, or to what it is narrowed to, if nothing else reads the result."""
     uses = list(product.results[0].uses)
     if len(uses) != 1 or not isinstance(uses[0].operation, GenericOp):
         return None
@@ -134,6 +135,9 @@ def _addition(product: GenericOp) -> Bias | None:
         return None
     args = user.body.block.args
     reads = list(args[uses[0].index].uses)
+    if narrowed:
+        narrow = reads[0].operation if len(reads) == 1 else None
+        reads = list(narrow.result.uses) if isinstance(narrow, arith.TruncFOp) else []
     if len(reads) != 1 or not isinstance(reads[0].operation, arith.AddfOp):
         return None
     addition = reads[0].operation

@@ -15,6 +15,8 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
+from npu_mlir.dialects import tile
+from npu_mlir.support.arithmetic import round_up
 from npu_mlir.targets.target import Target
 
 MOST_PIECES = 256
@@ -66,18 +68,22 @@ def homes(joins: Sequence[Join], accept: Callable[[Join], bool]) -> list[Home]:
     return found
 
 
-def pays(pieces: Sequence[tuple[int, bool]], target: Target) -> bool:
-    """Whether it pays to put pieces, by their bytes and whether they have to be copied, together in place.
+def pays(pieces: Sequence[tuple[int, bool]], row: int, target: Target) -> bool:
+    """Whether it pays to put pieces, by their bytes and whether they have to be copied, together in place; a row of the
+    joined tensor has `row` bytes, which in UB are padded.
 
     >>> from npu_mlir.targets.target import get_target
     >>> target = get_target("ascend-910")
-    >>> pays([(200_000, False), (100_000, False)], target), pays([(64, True), (64, False)], target)
+    >>> pays([(200_000, False), (100_000, False)], 96, target), pays([(64, True), (64, False)], 64, target)
     (True, False)
+    >>> pays([(45_000, True), (45_000, False)], 464, target), pays([(45_000, True), (45_000, False)], 4, target)
+    (False, True)
     """
     total = sum(bytes_ for bytes_, _ in pieces)
     slope = target.vector.get("add", target.vector["default"])[1]
+    padded = total // row * round_up(row, tile.ROW_ALIGNMENT)
     summed = max(
-        (len(pieces) - 1) * slope * math.ceil(total / target.vector_bytes), total / target.rates["ub_gm"]
+        (len(pieces) - 1) * slope * math.ceil(padded / target.vector_bytes), total / target.rates["ub_gm"]
     )
     slowest = min(target.rates["gm_ub"], target.rates["ub_gm"])
     placed = sum(target.latencies["launch"] + bytes_ / slowest for bytes_, copied in pieces if copied)

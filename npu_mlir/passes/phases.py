@@ -35,6 +35,7 @@ PIPELINE: tuple[Phase, ...] = (
             "graph-set-precision",
             # Whatever it transposes has its final type then.
             "graph-layout",
+            "graph-interleave-pieces",
             # By type and layout.
             "graph-block-groups",
         ),

@@ -107,6 +107,32 @@ def test_what_is_read_elsewhere_and_what_is_joined_twice():
     agree(model(nodes, inputs, **weights), inputs)
 
 
+@pytest.mark.parametrize("target", ["toy", "ascend-910", "ascend-910b"])
+@pytest.mark.parametrize("half", [6, 16])
+def test_shuffled_channels(target: str, half: int):
+    rng = np.random.default_rng(half)
+    inputs: Arrays = {"x": rng.standard_normal((1, 2 * half, 9, 9)).astype(np.float32)}
+    weights: dict[str, Any] = {
+        "first": rng.standard_normal((2 * half, 2 * half, 1, 1)).astype(np.float32) / half,
+        "split": np.array([1, 2, half, 9, 9]),
+        "joined": np.array([1, 2 * half, 9, 9]),
+    }
+    nodes, source = [node("Conv", "x first", "x0")], "x0"
+    for unit in range(2):
+        weights[f"w{unit}"] = rng.standard_normal((half, half, 1, 1)).astype(np.float32) / 4
+        nodes += [
+            node("Split", source, f"l{unit} r{unit}", axis=1, num_outputs=2),
+            node("Conv", f"r{unit} w{unit}", f"c{unit}"),
+            node("Concat", f"l{unit} c{unit}", f"j{unit}", axis=1),
+            node("Reshape", f"j{unit} split", f"s{unit}"),
+            node("Transpose", f"s{unit}", f"t{unit}", perm=[0, 2, 1, 3, 4]),
+            node("Reshape", f"t{unit} joined", f"x{unit + 1}"),
+        ]
+        source = f"x{unit + 1}"
+    nodes.append(node("Relu", source, "y"))
+    agree(model(nodes, inputs, **weights), inputs, target)
+
+
 def random_joins(seed: int) -> tuple[onnx.ModelProto, Arrays]:
     """Operations that join, split, convolve and add what there is of one size."""
     choice = random.Random(seed)
@@ -153,7 +179,7 @@ def random_joins(seed: int) -> tuple[onnx.ModelProto, Arrays]:
 @pytest.mark.parametrize("seed", range(25))
 def test_random_joins(seed: int, monkeypatch: pytest.MonkeyPatch):
     # Whether it pays or not.
-    monkeypatch.setattr("npu_mlir.passes.linalg.place_pieces.pays", lambda pieces, target: True)
+    monkeypatch.setattr("npu_mlir.passes.linalg.place_pieces.pays", lambda pieces, row, target: True)
     source, inputs = random_joins(seed)
     agree(source, inputs, random.Random(seed).choice(["toy", "ascend-910", "ascend-910b"]))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from npu_mlir.analysis.reshapes import reshape_groups
 from npu_mlir.dialects.graph import (
     ConcatOp,
     ConvOp,
@@ -220,6 +222,45 @@ def _reshape(transposer: Transposer, op: ReshapeOp) -> None:
         transposer.finish(op, ReshapeOp(value, shape), moved)
     elif perm[0] == 0 and _is_flattened(transposer, op):
         _permute_rows(transposer, op, value, perm)
+    elif (found := through_groups(shape_of(value), perm, new)) is not None:
+        if not keeps_order(shape_of(value), found.order):
+            value = transposer.transposed(value, found.order, op)
+        transposer.finish(op, ReshapeOp(value, found.shape), found.moved)
+
+
+@dataclass(frozen=True)
+class Regrouped:
+    """A reshape in front of a transpose instead of behind it: the order to bring the dims of groups into first, the
+    shape to reshape to, and the transpose to follow."""
+
+    order: Perm
+    shape: Shape
+    moved: Perm
+
+
+def through_groups(shape: Sequence[int], perm: Perm, new: Sequence[int]) -> Regrouped | None:
+    """How to put a transpose of a tensor of this shape by `perm` behind a reshape of its result to `new`; None if that
+    needs more than to reorder dims that become one and lie side by side, with channels last behind it.
+
+    Channels that are split in groups, and joined again in another order:
+
+    >>> through_groups((1, 7, 7, 6), (0, 3, 1, 2), (1, 2, 3, 7, 7))
+    Regrouped(order=(0, 1, 2, 3), shape=(1, 7, 7, 2, 3), moved=(0, 3, 4, 1, 2))
+    >>> through_groups((1, 7, 7, 2, 3), (0, 4, 3, 1, 2), (1, 6, 7, 7))
+    Regrouped(order=(0, 1, 2, 4, 3), shape=(1, 7, 7, 6), moved=(0, 3, 1, 2))
+    """
+    groups = reshape_groups([shape[axis] for axis in perm], new)
+    # The dims of each group in the tensor, in the order in which they are joined.
+    places = [[perm[axis] for axis in old] for old, _ in groups]
+    if any(max(group) - min(group) != len(group) - 1 for group in places):
+        return None
+    by_place = sorted(range(len(groups)), key=lambda g: places[g][0])
+    order = tuple(axis for g in by_place for axis in places[g])
+    dims = [axis for g in by_place for axis in groups[g][1]]
+    moved = inverse(dims)
+    if not keeps_order(shape, order) and moved != inverse(channels_last(len(new))):
+        return None
+    return Regrouped(order, tuple(new[axis] for axis in dims), moved)
 
 
 def without_units(old: Sequence[int], new: Sequence[int], perm: Perm) -> tuple[Shape, Perm]:

@@ -19,8 +19,9 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
+from npu_mlir.analysis.reshapes import reshape_groups
 from npu_mlir.passes.linalg.body import Body, BodyBuilder
-from npu_mlir.passes.linalg.reshapes import reassociation, reshape_groups, seen_through
+from npu_mlir.passes.linalg.reshapes import reassociation, seen_through
 from npu_mlir.passes.linalg.scalar_ops import scalar_attr
 from npu_mlir.passes.linalg.tensor_types import Shape, element_of, ints, segments, shape_of, tensor_type
 from npu_mlir.support.accuracy import ACCURACY

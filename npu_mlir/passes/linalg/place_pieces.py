@@ -46,6 +46,7 @@ from npu_mlir.ir.functions import body_of
 from npu_mlir.passes.dce import erase_dead_ops
 from npu_mlir.passes.linalg.generics import LOCATION, Builder
 from npu_mlir.passes.linalg.insertions import chain_to, following
+from npu_mlir.passes.linalg.reshapes import without_units
 from npu_mlir.passes.linalg.tensor_types import Shape, element_of, ints, segments, shape_of, tensor_type
 from npu_mlir.support.locations import fill_locations
 from npu_mlir.targets.module_target import target_of
@@ -103,9 +104,10 @@ class _Placer:
             ):
                 own.setdefault(root, number)
         made = set(own.values())
-        if not pays(
-            [(_bytes(piece), number not in made) for number, piece in enumerate(pieces)], self.target
-        ):
+        sizes = [(_bytes(piece), number not in made) for number, piece in enumerate(pieces)]
+        shape = shape_of(result)
+        row = storage_bytes(shape[-1] if shape else 1, element_bits(element_of(result)))
+        if not pays(sizes, row, self.target):
             return False
         self.taken.update(own)
         self.copied[result] = set(range(len(pieces))) - made
@@ -129,7 +131,6 @@ class _Placer:
         starts = [0]
         for piece in pieces:
             starts.append(starts[-1] + shape_of(piece)[axis])
-        rank = range(len(shape))
         inserts: dict[int, tensor.InsertSliceOp] = {}
         whole: SSAValue | None = None
         for k in sorted(range(len(pieces)), key=lambda k: self._number(pieces[k])):
@@ -137,7 +138,7 @@ class _Placer:
             whole = builder.empty(shape, element_of(result)) if whole is None else whole
             value = pieces[k]
             if k in self.copied[result]:
-                value = builder.map([value], [rank], shape_of(value), element_of(value), lambda body, x: x)
+                value = _copy(builder, value)
             last = next(reversed(inserts.values()), None)
             inserts[k] = _insertion(value, whole, axis, starts[k])
             whole = builder.add(inserts[k])
@@ -185,6 +186,18 @@ class _Placer:
             fill_locations(part, join.location)
             self.block.insert_op_after(part, version)
         value.replace_all_uses_with(new)
+
+
+def _copy(b: Builder, value: SSAValue) -> SSAValue:
+    """A copy of a piece, made without the dims of size 1 that a reshape gives it: rows of one element are slow."""
+    shape = shape_of(value)
+    while isinstance(value.owner, tensor.CollapseShapeOp | tensor.ExpandShapeOp):
+        source = value.owner.operands[0]
+        if without_units(shape_of(source)) != without_units(shape):
+            break
+        value = source
+    rank = range(len(shape_of(value)))
+    return b.reshape(b.map([value], [rank], shape_of(value), element_of(value), lambda body, x: x), shape)
 
 
 def _insertion(value: SSAValue, whole: SSAValue, axis: int, start: int) -> tensor.InsertSliceOp:

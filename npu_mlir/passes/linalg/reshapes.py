@@ -34,30 +34,3 @@ def seen_through(value: SSAValue, shape: Shape) -> SSAValue:
 def reassociation(groups: Sequence[Sequence[int]]) -> ArrayAttr[Any]:
     """The groups of dims as `tensor.collapse_shape` and `tensor.expand_shape` have them."""
     return ArrayAttr([ArrayAttr([IntegerAttr(d, i64) for d in group]) for group in groups])
-
-
-def reshape_groups(source: Shape, target: Shape) -> list[tuple[list[int], list[int]]]:
-    """Source and target dims in the finest groups of equal extent; `collapse` the first, `expand` into the second.
-
-    `(2, 3, 4)` to `(6, 2, 2)`: `[([0, 1], [0]), ([2], [1, 2])]`. Unit dims join a neighbouring group, and a
-    tensor of rank 0 has no groups.
-    """
-    groups: list[tuple[list[int], list[int]]] = []
-    s = t = 0
-    while s < len(source) and t < len(target):
-        left, right, a, b = [s], [t], source[s], target[t]
-        while a != b:
-            if a < b or b == 0:
-                s += 1
-                left.append(s)
-                a *= source[s]
-            else:
-                t += 1
-                right.append(t)
-                b *= target[t]
-        groups.append((left, right))
-        s, t = s + 1, t + 1
-    if groups:
-        groups[-1][0].extend(range(s, len(source)))
-        groups[-1][1].extend(range(t, len(target)))
-    return groups

@@ -101,3 +101,19 @@ func.func @leaves_alone(%x: tensor<1x4x5x2xf32>) -> (tensor<1x1x1x2xf32>, tensor
   %2 = graph.reshape %1 : (tensor<1x2x4x5xf32>) -> tensor<8x5xf32>
   func.return %0, %2 : tensor<1x1x1x2xf32>, tensor<8x5xf32>
 }
+
+// Channels that are split into groups which change places are joined again behind a transpose of theirs alone.
+// CHECK-LABEL: func.func @channel_shuffle(
+// CHECK:         graph.conv
+// CHECK-NEXT:    graph.reshape {{.*}} -> tensor<1x4x4x2x3xf32>
+// CHECK-NEXT:    graph.transpose {{.*}} perm [0, 1, 2, 4, 3] {{.*}} -> tensor<1x4x4x3x2xf32>
+// CHECK-NEXT:    %[[J:.*]] = graph.reshape {{.*}} -> tensor<1x4x4x6xf32>
+// CHECK:         graph.conv %[[J]]
+func.func @channel_shuffle(%x: tensor<1x4x4x4xf32>, %w: tensor<6x4x1x1xf32>, %v: tensor<5x6x1x1xf32>) -> tensor<1x5x4x4xf32> {
+  %0 = graph.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : (tensor<1x4x4x4xf32>, tensor<6x4x1x1xf32>) -> tensor<1x6x4x4xf32>
+  %1 = graph.reshape %0 : (tensor<1x6x4x4xf32>) -> tensor<1x2x3x4x4xf32>
+  %2 = graph.transpose %1 perm [0, 2, 1, 3, 4] : (tensor<1x2x3x4x4xf32>) -> tensor<1x3x2x4x4xf32>
+  %3 = graph.reshape %2 : (tensor<1x3x2x4x4xf32>) -> tensor<1x6x4x4xf32>
+  %4 = graph.conv %3, %v strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : (tensor<1x6x4x4xf32>, tensor<5x6x1x1xf32>) -> tensor<1x5x4x4xf32>
+  func.return %4 : tensor<1x5x4x4xf32>
+}

@@ -20,6 +20,9 @@ This is climbed twice. Once with the least that each pipe has to do, as the boun
 rises, the launch and the fill sum to the bound, and are proven. Then on from there with what each pipe did: these
 rises belong to this program (operands that are loaded again, more and smaller transfers, longer sequences of vector
 instructions, tiles that don't fill the cube), and are attributed. What no pipe did is left.
+
+Of a launch that is a section of a program, which begins while others are still running, no fill is proven; and what
+its pipes have to do takes less than so long where it goes on beside other sections, which `hidden` gives back.
 """
 
 from __future__ import annotations
@@ -68,8 +71,8 @@ class LaunchTime:
     ideal: int
     launch: int
     """The fixed cost, part of `cycles`."""
-    least: Occupancies
-    """Of any program."""
+    least: Occupancies | None
+    """Of any program; None if that is not known."""
     own: Occupancies
     """Of the program that ran."""
     ends: int
@@ -77,7 +80,7 @@ class LaunchTime:
     product: bool
     """Whether it multiplies on the cube."""
     bound: int | None = None
-    """The proven lower bound; None for kernels that have none."""
+    """The proven lower bound of a launch by itself; None if there is none."""
 
 
 @dataclass(frozen=True)
@@ -97,9 +100,10 @@ def waterfall(time: LaunchTime) -> list[Step]:
     bound, what is proven sums to the bound."""
     proven = dict.fromkeys(STEPS, 0)
     least = time.ideal
-    if time.bound is not None:
+    if time.least is not None:
         proven |= {"ideal": time.ideal, "launch": time.launch}
         least = _climb(proven, time.ideal, time.least, time.product)
+    if time.bound is not None:
         proven["fill"] = time.bound - time.launch - least
     own = {**proven, "ideal": time.ideal, "launch": time.launch}
     busiest = _climb(own, least, time.own, time.product)

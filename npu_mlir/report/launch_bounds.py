@@ -6,7 +6,7 @@ from L2 or HBM; which of the two a launch found it in, the simulation says.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from math import prod
 
@@ -18,7 +18,7 @@ from npu_mlir.analysis.bound import Bound, LaunchWork, NetworkBounds, Reads, l2_
 from npu_mlir.analysis.gm_addresses import GmAddresses
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.dialects.npu_isa.base import ints
-from npu_mlir.dialects.tile import KernelOp, LaunchOp, element_bits, storage_bytes
+from npu_mlir.dialects.tile import KernelOp, LaunchOp, ProgramOp, element_bits, storage_bytes
 from npu_mlir.simulator import Launch, SimulationResult
 from npu_mlir.targets.target import Target
 
@@ -65,10 +65,19 @@ class LaunchBounds:
         return self._reads[kernel]
 
     @cached_property
+    def linked(self) -> list[bool]:
+        """Whether each launch is a section of a program, which may overlap with those around it."""
+        return [any(isinstance(around, ProgramOp) for around in _ancestors(op)) for op in self._order]
+
+    @cached_property
     def weights(self) -> list[tuple[int, ...]]:
         """The bytes of weights that each launch has as its operands, 0 for other tensors."""
+        return [tuple(map(_weight_bytes, op.inputs)) for op in self._order]
+
+    @cached_property
+    def _order(self) -> list[LaunchOp]:
         order = GmAddresses(self.module).run(self.module)
-        return [tuple(map(_weight_bytes, op.inputs)) for op in order if isinstance(op, LaunchOp)]
+        return [op for op in order if isinstance(op, LaunchOp)]
 
     def network(self) -> NetworkBounds | None:
         """The bounds of the whole run; None if a launch has none."""
@@ -92,6 +101,13 @@ class LaunchBounds:
             if operand.hot and not operand.prefetched:
                 found += size
         return LaunchWork(least, sum(own), first, found)
+
+
+def _ancestors(op: Operation) -> Iterator[Operation]:
+    around = op.parent_op()
+    while around is not None:
+        yield around
+        around = around.parent_op()
 
 
 def noted_reads(kernel: KernelOp) -> Reads | None:

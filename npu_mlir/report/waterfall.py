@@ -45,13 +45,14 @@ def waterfall_of(
     parts: dict[str, list[list[Step]]] = {name: [] for name in stats}
     busiest: dict[str, Counter[str]] = {name: Counter() for name in stats}
     beside: dict[str, Counter[str]] = {name: Counter() for name in stats}
-    for launch, weights in zip(simulation.launches, bounds.weights, strict=True):
+    runs = zip(simulation.launches, bounds.weights, bounds.linked, strict=True)
+    for launch, weights, linked in runs:
         kernel = stats[launch.kernel]
         attribution = kernel.variants[launch.variant].attribution
         if attribution is None:
             return None
         ideal = int(macs[launch.kernel] / kernel.launches / peak) if peak else 0
-        parts[launch.kernel].append(waterfall(_time(launch, ideal, weights, bounds, attribution)))
+        parts[launch.kernel].append(waterfall(_time(launch, ideal, weights, linked, bounds, attribution)))
         pipe = _busiest(attribution)
         busiest[launch.kernel][pipe] += launch.cycles
         for cause, cycles in attribution.critical.items():
@@ -82,6 +83,7 @@ def _time(
     launch: Launch,
     ideal: int,
     weights: Sequence[int],
+    linked: bool,
     bounds: LaunchBounds,
     attribution: Attribution,
 ) -> LaunchTime:
@@ -97,15 +99,17 @@ def _time(
         pipes["M"].launch,
         _least(launch, weights, bounds, least),
         _own(launch, weights, bounds, attribution),
-        busiest.first + busiest.done,
+        busiest.first + busiest.last,
         _held(pipes.get("M")) > 0,
-        least.cycles if least is not None else None,
+        None if linked or least is None else least.cycles,
     )
 
 
-def _least(launch: Launch, weights: Sequence[int], bounds: LaunchBounds, least: Bound | None) -> Occupancies:
+def _least(
+    launch: Launch, weights: Sequence[int], bounds: LaunchBounds, least: Bound | None
+) -> Occupancies | None:
     if least is None:
-        return Occupancies()
+        return None
     reads = bounds.reads(launch.kernel)
     far = near = 0.0
     for number, size in enumerate(weights):

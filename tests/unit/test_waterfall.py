@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import npu_mlir
 from npu_mlir.analysis.waterfall import STEPS, LaunchTime, Occupancies, Step, together, waterfall
 from npu_mlir.report.report import report_of
+from npu_mlir.targets.target import get_target
 from operators import model, node
 
 counts = st.integers(0, 1000)
@@ -28,8 +29,9 @@ def launches(draw: st.DrawFn) -> LaunchTime:
     own = Occupancies(*(a + b for a, b in zip(astuple(least), more, strict=True)))
     ideal, launch, ends, fill, waits = draw(st.integers(0, cube)), *(draw(counts) for _ in range(4))
     bound = draw(st.sampled_from([None, launch + fill + max(astuple(least))]))
+    known = least if bound is not None or draw(st.booleans()) else None
     cycles = max(bound or 0, launch + ends + max(astuple(own)) + waits)
-    return LaunchTime(cycles, ideal, launch, least, own, ends, draw(st.booleans()), bound)
+    return LaunchTime(cycles, ideal, launch, known, own, ends, draw(st.booleans()), bound)
 
 
 @given(launches())
@@ -37,7 +39,11 @@ def test_the_steps_sum_to_the_cycles_and_what_is_proven_to_the_bound(time: Launc
     steps = waterfall(time)
     assert [step.name for step in steps] == list(STEPS)
     assert sum(step.cycles for step in steps) == time.cycles
-    assert sum(step.proven for step in steps) == (time.bound or 0)
+    proven = sum(step.proven for step in steps)
+    if time.bound is not None:
+        assert proven == time.bound
+    else:
+        assert proven == (0 if time.least is None else time.launch + max(astuple(time.least)))
     assert all(step.cycles >= 0 for step in steps)
     assert all(step.cycles >= step.proven for step in steps if step.name != "fill")
 
@@ -118,6 +124,25 @@ def test_of_a_network(target: str, l2: str | None, tmp_path: Path):
         assert sum(step.cycles for step in kernel.steps) == row.cycles
         assert sum(step.proven for step in kernel.steps) == row.bound
         assert all(step.cycles >= 0 for step in kernel.steps)
+
+
+@pytest.mark.parametrize("target", ["ascend-910", "toy"])
+def test_of_a_program(target: str, tmp_path: Path):
+    onnx.save(network(), tmp_path / "model.onnx")
+    program = npu_mlir.compile(tmp_path / "model.onnx", target=target, precision="f16", link=True)
+    report = report_of(program, {}, program.simulate(check=False, explain=True), [])
+    assert report.waterfall is not None
+    steps = {step.name: step for step in report.waterfall.steps}
+    assert sum(step.cycles for step in steps.values()) == report.cycles
+    assert steps["launch"].cycles == program_launch(target)
+    assert steps["fill"].cycles > 0 == steps["fill"].proven
+    rows = {row.name: row for row in report.kernels}
+    for kernel in report.waterfall.kernels:
+        assert sum(step.cycles for step in kernel.steps) == rows[kernel.kernel].cycles
+
+
+def program_launch(target: str) -> int:
+    return get_target(target).latencies["launch"]
 
 
 def test_a_run_that_was_not_explained_has_none(tmp_path: Path):

@@ -27,18 +27,22 @@ class Activity:
         """By bit mask over `pipes`."""
         self.kept = 0
         self.first: dict[Pipe, int] = {}
-        """When each pipe was busy for the first time."""
+        """When each pipe was busy for the first time since `begin`."""
+
+    def begin(self) -> None:
+        """Something begins for which pipes are busy for the first time."""
+        self.first = {}
 
     def mark(self, pipe: Pipe) -> Callable[[int, int, int], None]:
         """The function `(start, end, now)` that notes a busy interval of a pipe."""
         intervals = self.intervals[pipe]
 
         def note(start: int, end: int, now: int) -> None:
+            if pipe not in self.first:
+                self.first[pipe] = start
             if intervals and intervals[-1][1] == start:
                 intervals[-1][1] = end
                 return
-            if not intervals:
-                self.first.setdefault(pipe, start)
             intervals.append([start, end])
             self.kept += 1
             if self.kept > LIMIT:

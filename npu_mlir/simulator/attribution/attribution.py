@@ -55,7 +55,10 @@ class PipeTime:
     done: int = 0
     launch: int = 0
     first: int = 0
-    """Cycles from the launch, whose fixed cost is over, to the first instruction; not one more thing to do."""
+    """Cycles from the launch, whose fixed cost is over, or from when all sections before are complete, to its first
+    instruction. It does other things meanwhile, or nothing."""
+    last: int = 0
+    """Cycles from its last instruction to the end."""
 
     def total(self) -> int:
         """All cycles."""
@@ -175,7 +178,13 @@ def attribute_sections(
         kept = observer.sites[cut.sites : after.sites]
         cost = launch if first else 0
         pipes = {
-            str(p): PipeTime(done=end - after.free[p] if last else 0, launch=cost) for p in observer.pipes
+            str(p): PipeTime(
+                done=end - after.free[p] if last else 0,
+                launch=cost,
+                first=max(0, cut.first.get(p, start) - start),
+                last=max(0, ends[number] - after.free[p]),
+            )
+            for p in observer.pipes
         }
         for site in kept:
             if site.pipe is not Pipe.S:
@@ -209,7 +218,8 @@ def _pipes(observer: Observer, end: int, launch: int) -> dict[str, PipeTime]:
     result: dict[str, PipeTime] = {}
     for pipe, state in observer.pipes.items():
         first = observer.activity.first.get(pipe, 0)
-        result[str(pipe)] = PipeTime(done=end - state.clock.free, launch=launch, first=first)
+        done = end - state.clock.free
+        result[str(pipe)] = PipeTime(done=done, launch=launch, first=first, last=done)
     for site in observer.sites:
         if site.pipe is not Pipe.S:
             _add_site(result[str(site.pipe)], site)

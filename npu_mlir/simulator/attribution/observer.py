@@ -73,6 +73,8 @@ class Cut:
     free: dict[Pipe, int]
     active: Counter[int]
     entries: int
+    first: dict[Pipe, int]
+    """When each pipe is busy for the section for the first time; filled as it goes on."""
 
 
 class _PipeState:
@@ -392,6 +394,7 @@ class Observer:
     def begin_section(self) -> None:
         """A section begins with what is issued next: scalar code has a site of its own there, below `NOWHERE`."""
         self.activity.count(self.now)
+        self.activity.begin()
         self.cuts.append(self.cut())
         self.nowhere = NOWHERE - len(self.cuts)
 
@@ -403,6 +406,7 @@ class Observer:
             {pipe: state.clock.free for pipe, state in self.pipes.items()},
             Counter(self.activity.cycles),
             0 if self.recording is None else len(self.recording),
+            self.activity.first,
         )
 
     # ---- the end

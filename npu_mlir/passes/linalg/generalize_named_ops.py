@@ -34,8 +34,9 @@ from xdsl.passes import ModulePass
 from npu_mlir.dialects.linalg import PackOp, SoftmaxOp, UnPackOp
 from npu_mlir.dialects.linalg.generic_form import generic_of, is_named, take_body
 from npu_mlir.passes.linalg.generics import Builder
-from npu_mlir.passes.linalg.graph_lowering.normalization import softmax_of
+from npu_mlir.passes.linalg.graph_lowering.registry import apply_rows
 from npu_mlir.passes.linalg.tensor_types import element_of, shape_of
+from npu_mlir.support.accuracy import add_formulas
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.locations import located
 
@@ -50,7 +51,8 @@ class GeneralizeNamedOps(ModulePass):
             with located(named):
                 builder = Builder()
                 if isinstance(named, SoftmaxOp):
-                    softmax_of(builder, named.input, named.dimension.value.data)
+                    apply_rows(builder, named, "softmax", named.input, axis=named.dimension.value.data)
+                    add_formulas(op, builder.formulas)
                     _replace(named, builder.ops)
                 elif isinstance(named, PackOp):
                     _replace_by(named, builder, _packed(builder, named))

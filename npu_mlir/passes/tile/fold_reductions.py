@@ -97,8 +97,11 @@ def _fold(op: linalg.GenericOp, target: Target) -> None:
     plain = _row_of(op)
     if plain is None:
         return
-    ways = [way for row in (plain, _taken_in(plain)) if row is not None and (way := _way(row, target))]
-    best = min(ways, key=lambda way: way.cycles)
+    taken = _taken_in(plain)
+    ways = [_way(plain, target, taken.absorbed if taken is not None else ())]
+    if taken is not None:
+        ways.append(_way(taken, target))
+    best = min((way for way in ways if way is not None), key=lambda way: way.cycles)
     if best.fold is not None or best.row.absorbed:
         with located(op):
             _Folder(best.row).run(best.fold)
@@ -113,18 +116,19 @@ class _Way:
     cycles: int
 
 
-def _way(row: _Row, target: Target) -> _Way | None:
-    """The cheapest way to reduce what a row is read from; None if it can't be reduced at all."""
+def _way(row: _Row, target: Target, made_by: Sequence[linalg.GenericOp] = ()) -> _Way | None:
+    """The cheapest way to reduce what a row is read from, which `made_by` make; None if it can't be reduced at all."""
     costs, extent, size = _costs(row, target), row.extents[row.row], element_bytes(row.element)
     fold = best_fold(extent, size, costs)
     # Products that are not folded would have to be made first.
     if fold is None and len(row.factors) > 1:
         return None
     steps = -(-extent * size // target.vector_bytes)
-    producer = None if row.absorbed else _elementwise(row.factors[0], row.op)
-    inner = only_op(producer) if producer is not None else None
+    making = sum(
+        _slope(target, "cast" if isinstance(only_op(op), SIGNED_WIDENING) else "mul") for op in made_by
+    )
     cycles = fold.cycles if fold is not None else costs.whole * steps
-    return _Way(row, fold, cycles + (0 if inner is None else steps * _slope(target, "mul")))
+    return _Way(row, fold, cycles + making * steps)
 
 
 def _row_of(op: linalg.GenericOp) -> _Row | None:

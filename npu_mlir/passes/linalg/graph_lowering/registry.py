@@ -19,7 +19,7 @@ from npu_mlir.passes.linalg.scalar_ops import bit_width
 from npu_mlir.passes.linalg.tensor_types import Shape, element_of, shape_of
 from npu_mlir.support.accuracy import FAST, is_fast
 from npu_mlir.targets.module_target import target_of
-from npu_mlir.targets.target import DEFAULT_TARGET, get_target
+from npu_mlir.targets.target import DEFAULT_TARGET, Target, get_target
 
 Lowering: TypeAlias = Callable[[Builder, Any], SSAValue]
 
@@ -98,9 +98,7 @@ def apply_formula(
 ) -> SSAValue:
     """A function of a value of the body, by the formula that the accuracy of `op` and the target call for; types that
     have none are computed in f32."""
-    module = op.get_toplevel_object()
-    target = target_of(module) if isinstance(module, ModuleOp) else get_target(DEFAULT_TARGET)
-    fast, type_ = is_fast(op), x.type
+    target, fast, type_ = _target(op), is_fast(op), x.type
     found = choose(name, type_, fast, target, **parameters)
     if found is None:
         x = body.cast(x, f32)
@@ -113,6 +111,32 @@ def apply_formula(
     for scalar in code.ops:
         body.append(scalar)
     return body.cast(result, type_)
+
+
+def apply_rows(
+    b: Builder, op: Operation, name: str, *operands: SSAValue | None, **parameters: Any
+) -> SSAValue:
+    """A function of rows, by the formula that the accuracy of `op` and the target call for; types that have none are
+    computed in f32."""
+    values = [value for value in operands if value is not None]
+    target, fast, type_ = _target(op), is_fast(op), element_of(values[0])
+    found = choose(name, type_, fast, target, *[v.type for v in values], **parameters)
+    if found is None:
+        values = [elementwise(b, [v], shape_of(v), f32, lambda body, x: x) for v in values]
+        found = choose(name, f32, fast, target, *[v.type for v in values], **parameters)
+    assert found is not None
+    if found.accuracy == FAST:
+        b.formulas.add(found.name)
+    result = found.build(b, *values, **parameters)
+    if element_of(result) != type_:
+        result = elementwise(b, [result], shape_of(result), type_, lambda body, x: x)
+    return result
+
+
+def _target(op: Operation) -> Target:
+    """The machine that the module around an op is for."""
+    module = op.get_toplevel_object()
+    return target_of(module) if isinstance(module, ModuleOp) else get_target(DEFAULT_TARGET)
 
 
 def widened(type_: Attribute) -> Attribute:

@@ -53,8 +53,10 @@ def print_report(report: Report, explain: bool = False, waterfall: bool = False)
     if report.formulas:
         console.print(f"Fast formulas: {'; '.join(report.formulas)}")
     if waterfall and report.waterfall is not None:
-        for table in (_waterfall_table(report.waterfall), _losses_table(report.waterfall)):
-            console.print(table)
+        console.print(_waterfall_table(report.waterfall))
+        if waiting := _waiting(report.waterfall):
+            console.print(f"What fill and left come from, on the critical paths: {waiting}")
+        console.print(_losses_table(report.waterfall))
     if explain and report.critical:
         if any(row.bound is not None for row in report.kernels):
             console.print(_bound_table(report))
@@ -117,6 +119,14 @@ def _waterfall_table(waterfall: Waterfall) -> Table:
     table.add_section()
     table.add_row("cycles", f"{total:,}", "", f"{sum(step.proven for step in shown):,}", "")
     return table
+
+
+def _waiting(waterfall: Waterfall) -> str:
+    """The most of what is on the critical paths beside the work of each kernel's busiest pipe."""
+    causes = Counter[str]()
+    for kernel in waterfall.kernels:
+        causes.update(kernel.beside)
+    return ", ".join(f"{cause} {cycles:,}" for cause, cycles in causes.most_common(5))
 
 
 def _step(name: str) -> str:

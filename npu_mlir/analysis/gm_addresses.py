@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     UnrealizedConversionCastOp,
 )
-from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from npu_mlir.analysis.gm_boxes import Transfer, argument_of, covers_all
 from npu_mlir.analysis.placed_parts import is_in_place, part_of, whole_of
@@ -233,13 +233,12 @@ class KernelTouches:
         # The simulator sees to it that results are written completely, but those that lie where an operand does.
         fresh = {i for i, reused in zip(results, kernel.reused, strict=True) if reused is None}
         self.whole = [i in fresh for i in range(count)]
-        for op in kernel.walk():
-            for value in op.operands:
-                if value.owner is kernel.body.block:
-                    self.touched[cast("BlockArgument", value).index] = True
-            number = argument_of(op) if isinstance(op, Transfer) else None
-            if isinstance(op, Transfer) and number is not None and not self.whole[number]:
-                self.whole[number] = covers_all(op, forms)
+        for number, arg in enumerate(kernel.body.block.args):
+            for use in arg.uses:
+                self.touched[number] = True
+                op = use.operation
+                if not self.whole[number] and isinstance(op, Transfer) and argument_of(op) == number:
+                    self.whole[number] = covers_all(op, forms)
 
     def at(self, places: list[range]) -> list[GmTouch]:
         """The touches of a launch whose arguments lie at these places."""

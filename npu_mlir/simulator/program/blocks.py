@@ -93,9 +93,9 @@ class Blocks:
     """
 
     def __init__(self, kernel: tile.KernelOp, target: Target, heat: Heat | None = None):
-        check_machine(kernel, target)
         self.kernel = kernel
         self.target = target
+        self._works = check_machine(kernel, target)
         self._variants: dict[Heat | None, Blocks] = {heat: self}
         self._forms = ScalarForms()
         self._repeating: dict[npu_isa.GmLoad, tuple[scf.ForOp, ...]] = {}
@@ -113,21 +113,41 @@ class Blocks:
 
     def _set(self, heat: Heat | None) -> None:
         self.heat = heat
-        self.costs: dict[npu_isa.Instruction, Cost] = {}
-        self.loads: dict[npu_isa.Instruction, LoadCost] = {}
-        """Those that don't always take the same; `costs` has what they take when they hit."""
-        self.missing: set[npu_isa.Instruction] = set()
+        self._costs: dict[npu_isa.Instruction, Cost] = {}
+        self._loads: dict[npu_isa.Instruction, LoadCost] = {}
+        self._missing: set[npu_isa.Instruction] = set()
+        self.__dict__.pop("infos", None)
+
+    @property
+    def costs(self) -> dict[npu_isa.Instruction, Cost]:
+        """What each instruction takes."""
+        assert self.infos
+        return self._costs
+
+    @property
+    def loads(self) -> dict[npu_isa.Instruction, LoadCost]:
+        """Loads that don't always take the same; `costs` has what they take when they hit."""
+        assert self.infos
+        return self._loads
+
+    @property
+    def missing(self) -> set[npu_isa.Instruction]:
         """Loads that always miss."""
-        self.infos = {block: self._info(block) for block in blocks_within(self.kernel.body.block)}
-        """In the order of the text."""
+        assert self.infos
+        return self._missing
+
+    @cached_property
+    def infos(self) -> dict[Block, BlockInfo]:
+        """What an execution of each block amounts to, in the order of the text."""
+        return {block: self._info(block) for block in blocks_within(self.kernel.body.block)}
 
     def _info(self, block: Block) -> BlockInfo:
         info = BlockInfo()
         for op in block.ops:
-            if isinstance(op, npu_isa.Instruction):
+            work = self._works.get(op)
+            if work is not None and isinstance(op, npu_isa.Instruction):
                 info.instructions += 1
-                work = op.work()
-                cost = self.costs[op] = self._cost(op, work)
+                cost = self._costs[op] = self._cost(op, work)
                 info.busy[op.PIPE] = info.busy.get(op.PIPE, 0) + cost.occupancy
                 if isinstance(work, npu_isa.CubeWork):
                     info.works.append(work)
@@ -149,11 +169,11 @@ class Blocks:
         miss = l2_cost(work, self.target, False)
         loops = self._loops(op) if self.heat.fits else ()
         if ready is None and not loops:
-            self.missing.add(op)
+            self._missing.add(op)
             return miss
         size = work.bytes if isinstance(work, npu_isa.MoveWork) else 0
         ready = NEVER if ready is None else ready
-        self.loads[op] = LoadCost(hit, miss, loops, ready, argument_of(op), size)
+        self._loads[op] = LoadCost(hit, miss, loops, ready, argument_of(op), size)
         return hit
 
     def _loops(self, op: npu_isa.GmLoad) -> tuple[scf.ForOp, ...]:
@@ -168,7 +188,7 @@ class Blocks:
         return None if number is None else self.heat.ready[number]
 
     def _traffic(self, op: npu_isa.GmLoad | npu_isa.GmStore, work: npu_isa.MoveWork) -> Traffic:
-        hit = self.heat is not None and op not in self.missing
+        hit = self.heat is not None and op not in self._missing
         return Traffic(argument_of(op), work.bytes, isinstance(op, npu_isa.GmLoad), hit)
 
     @cached_property

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from xdsl.ir import Operation
+
 from npu_mlir.dialects import tile
-from npu_mlir.dialects.npu_isa import BufferOp, FixpipeGmOp, FixpipeUbOp, Instruction, MoveWork
+from npu_mlir.dialects.npu_isa import BufferOp, FixpipeGmOp, FixpipeUbOp, Instruction, MoveWork, Work
 from npu_mlir.simulator.errors import SimulationError, describe
 from npu_mlir.targets.target import Target
 
 
-def check_machine(kernel: tile.KernelOp, target: Target) -> None:
-    """Raise unless the target has every path and scale that the kernel uses, and memory where its buffers are."""
+def check_machine(kernel: tile.KernelOp, target: Target) -> dict[Operation, Work]:
+    """Raise unless the target has every path and scale that the kernel uses, and memory where its buffers are; the work
+    of each instruction of the kernel."""
+    works: dict[Operation, Work] = {}
     for op in kernel.walk():
         if isinstance(op, BufferOp):
             space = op.result.type.space.data
@@ -20,12 +24,13 @@ def check_machine(kernel: tile.KernelOp, target: Target) -> None:
                     loc=op,
                 )
         elif isinstance(op, Instruction):
-            _check_path(op, target)
+            works[op] = op.work()
+            _check_path(op, works[op], target)
             _check_scale(op, target)
+    return works
 
 
-def _check_path(op: Instruction, target: Target) -> None:
-    work = op.work()
+def _check_path(op: Instruction, work: Work, target: Target) -> None:
     if isinstance(work, MoveWork) and work.path not in target.rates:
         source, dest = work.path.split("_")
         raise SimulationError(f"{target.name} has no path from {source} to {dest}: {describe(op)}", loc=op)

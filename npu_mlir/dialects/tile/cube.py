@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from typing import NamedTuple, cast
 
@@ -73,6 +74,7 @@ class Cube:
         return rows, columns
 
 
+@cache
 def cube_type(element: Attribute) -> str:
     """The name of an element type in a machine's table of steps: `f16`, `i8`; signs don't matter to the cube."""
     return f"i{element.width.data}" if isinstance(element, IntegerType) else str(element)

@@ -104,6 +104,8 @@ class Decoder:
 
     def _followed(self, op: npu_isa.Instruction, run: Run, near: L1Widened) -> Run:
         """The function, and behind it what keeps L1's other form up to date."""
+        if isinstance(op, npu_isa.L0Load | npu_isa.MmadOp) or not any(map(_is_in_l1, op.operands)):
+            return run
         written = [
             (list(op.operands).index(access.operand), access.extent.end)
             for access in op.accesses(self.core.target.cube)

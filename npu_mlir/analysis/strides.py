@@ -161,6 +161,43 @@ def cost(nest: StridedLoops, lanes: Lanes) -> int:
     return lanes.cost(short, short.rank - 1) if short.rank else 1
 
 
+def transposed(nest: StridedLoops, size: int, pieces: int, block: int = 32) -> StridedLoops | None:
+    """The nest with two loops innermost that a transpose of blocks takes: the last contiguous in the destination, the
+    other in the source, all other strides multiples of `block` bytes. None if there are no two such.
+
+    A block is `pieces` elements of the last loop by `block` bytes of the other; elements have `size` bytes.
+
+    >>> transposed(StridedLoops((64, 56), ((1, 64), (64, 1))), 2, 16)
+    StridedLoops(extents=(56, 64), strides=((64, 1), (1, 64)))
+    """
+    short = collapse(drop_unit_dims(nest))
+    if len(short.strides) != 2:
+        return None
+    dest, source = short.strides
+    found = [
+        (row, column)
+        for row in range(short.rank)
+        for column in range(short.rank)
+        if row != column and source[row] == 1 == dest[column]
+    ]
+    for row, column in found:
+        others = [d for d in range(short.rank) if d not in (row, column)]
+        steps = [dest[row], source[column], *(s for d in others for s in (dest[d], source[d]))]
+        if all(step > 0 and step * size % block == 0 for step in steps):
+            return short.select([*sorted(others, key=lambda d: -dest[d]), row, column])
+    return None
+
+
+def transposed_blocks(nest: StridedLoops, size: int, pieces: int, block: int = 32) -> int:
+    """How many blocks a nest in the order of `transposed` takes.
+
+    >>> transposed_blocks(StridedLoops((2, 56, 20), ((0, 64, 1), (0, 1, 64))), 2, 16)
+    16
+    """
+    *outer, row, column = nest.extents
+    return prod(outer) * -(-row * size // block) * -(-column // pieces)
+
+
 def widen(nest: StridedLoops, dim: int, extent: int, lanes: Lanes) -> StridedLoops:
     """The nest with loop `dim` made longer, if that makes runs so long that it costs less.
 

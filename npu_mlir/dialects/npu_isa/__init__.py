@@ -54,6 +54,7 @@ from npu_mlir.dialects.npu_isa.vector import (
     VMaddOp,
     VReduceOp,
     VSelectOp,
+    VTransposeOp,
     VUnaryOp,
 )
 
@@ -72,6 +73,7 @@ INSTRUCTIONS: tuple[type[Instruction], ...] = (
     LoadL0BOp,
     MmadOp,
     VUnaryOp,
+    VTransposeOp,
     VBinaryOp,
     VMaddOp,
     VCmpOp,
@@ -132,6 +134,7 @@ __all__ = [
     "VMaddOp",
     "VReduceOp",
     "VSelectOp",
+    "VTransposeOp",
     "VUnaryOp",
     "VectorInstruction",
     "VectorWork",

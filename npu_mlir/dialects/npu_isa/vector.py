@@ -50,6 +50,12 @@ from npu_mlir.dialects.npu_isa.syntax import (
 )
 from npu_mlir.dialects.tile import Cube, Space, element_bytes
 
+TRANSPOSED_PIECES = 16
+"""Pieces of `BLOCK` bytes that a transposed block is made of."""
+
+TRANSPOSED_BYTES = (2, 4)
+"""Sizes of elements that are transposed."""
+
 
 class VectorInstruction(Instruction):
     """`dest[d] = kind(sources[d])` over the iteration space `shape` (at most four dims, innermost last).
@@ -230,6 +236,47 @@ class VUnaryOp(VectorInstruction):
     name = "npu_isa.vunary"
     INPUTS: ClassVar[int] = 1
     KINDS: ClassVar[frozenset[str]] = frozenset({"copy", "exp", "log", "sqrt", "abs", "neg", "relu", "not"})
+
+
+@irdl_op_definition
+class VTransposeOp(VectorInstruction):
+    """Copy elements of 16 or 32 bits in blocks that are transposed: the innermost loop is contiguous in the
+    destination, the one around it in the source.
+
+    A block is 16 pieces of 32 bytes of the source, which lie anywhere at multiples of 32 bytes, and becomes as many of
+    the destination. What a block has beyond the loops goes to places that nothing reads.
+
+    Example:
+
+    ```mlir
+    npu_isa.vtranspose %d<64, 1>, %a<1, 64> over [56, 64] : f16
+    ```
+    """
+
+    name = "npu_isa.vtranspose"
+    INPUTS: ClassVar[int] = 1
+    KINDS: ClassVar[frozenset[str]] = frozenset({"transpose"})
+
+    def work(self) -> Work:
+        """Blocks, each as many bytes as are read or written of it."""
+        *outer, rows, columns = ints(self.shape)
+        in_piece = BLOCK // element_bytes(self.types.data[0])
+        blocks = product(outer) * -(-rows // in_piece) * -(-columns // TRANSPOSED_PIECES)
+        return VectorWork("transpose", blocks, TRANSPOSED_PIECES * BLOCK)
+
+    def verify_(self) -> None:
+        super().verify_()
+        size = element_bytes(self.types.data[0])
+        dest, source = self.operand_strides
+        if size not in TRANSPOSED_BYTES:
+            raise VerifyException(f"elements of 16 or 32 bits are transposed, got {self.types.data[0]}")
+        if len(dest) < 2 or dest[-1] != 1 or source[-2] != 1:
+            raise VerifyException(
+                "the innermost loop has to be contiguous in the destination, and the one around it in the source"
+            )
+        others = (*dest[:-1], *source[:-2], source[-1])
+        if any(step * size % BLOCK for step in others):
+            raise VerifyException(f"the other strides have to be multiples of {BLOCK} bytes")
 
 
 @irdl_op_definition

@@ -214,6 +214,13 @@ def vunary(interp: Interpreter, op: npu_isa.VUnaryOp, args: Results) -> Results:
     return ()
 
 
+@impl("npu_isa.vtranspose")
+def vtranspose(interp: Interpreter, op: npu_isa.VTransposeOp, args: Results) -> Results:
+    dest, (source,) = vector_operands(interp, op, args)
+    dest[...] = source.copy()
+    return ()
+
+
 @impl("npu_isa.vbinary")
 def vbinary(interp: Interpreter, op: npu_isa.VBinaryOp, args: Results) -> Results:
     dest, sources = vector_operands(interp, op, args)

@@ -17,12 +17,22 @@ After:
     %0 = linalg.generic {...} ins(%x, %b) outs(%e0) { arith.addf }
     %r = linalg.generic {...} ins(%0) outs(%e) { arith.maximumf with 0.0 }
 
+On a machine that transposes blocks (`vector.transpose` in its target), an operand whose rows lie along another loop
+than those of the result is brought in order by a copy, which is one instruction: before the operation, or behind one of
+a single operand if that makes its elements narrower.
+
+    %r = linalg.generic {[(m, n) -> (n, m), (m, n) -> (m, n)], parallel} ins(%x) outs(%e) { arith.truncf }
+  becomes
+    %0 = linalg.generic {[(n, m) -> (n, m), (n, m) -> (n, m)], parallel} ins(%x) outs(%e0) { arith.truncf }
+    %r = linalg.generic {[(m, n) -> (n, m), (m, n) -> (m, n)], parallel} ins(%0) outs(%e) { yield }
+
 Leaves alone: what runs on the cube (results in L0C), bodies of one operation, copies and fills.
 Does not handle: bodies that read the accumulator anywhere but in their last operation.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -35,13 +45,15 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 
-from npu_mlir.analysis.affine_maps import Linear, affine_expression, linear_map
+from npu_mlir.analysis.affine_maps import Linear, affine_expression, linear_map, projection
 from npu_mlir.analysis.structured.bodies import body_ops, constant_operands, is_multiply_add
-from npu_mlir.analysis.structured.nest import is_shape_only, loop_extents, maps_of
+from npu_mlir.analysis.structured.nest import is_reduction, is_shape_only, loop_extents, maps_of
 from npu_mlir.dialects import tile
-from npu_mlir.dialects.tile import Space, place, space_of
+from npu_mlir.dialects.npu_isa.vector import TRANSPOSED_BYTES, TRANSPOSED_PIECES
+from npu_mlir.dialects.tile import Space, element_bytes, place, space_of
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.locations import located
+from npu_mlir.targets.module_target import target_of
 
 Tensor = TensorType[Attribute]
 
@@ -52,13 +64,14 @@ class SplitCompute(ModulePass):
     name = "tile-split-compute"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        transposes = "transpose" in target_of(op).vector
         for kernel in op.ops:
             if isinstance(kernel, tile.KernelOp):
-                split_kernel(kernel)
+                split_kernel(kernel, transposes)
 
 
-def split_kernel(kernel: tile.KernelOp) -> None:
-    """Split all vector operations of one kernel."""
+def split_kernel(kernel: tile.KernelOp, transposes: bool = False) -> None:
+    """Split all vector operations of one kernel; `transposes` if the machine transposes blocks."""
     for op in list(kernel.walk()):
         if not isinstance(op, linalg.GenericOp) or space_of(op.outputs[0].type) is not Space.UB:
             continue
@@ -66,8 +79,34 @@ def split_kernel(kernel: tile.KernelOp) -> None:
         if len(inner) == 1 and not isinstance(inner[0].location, UnknownLoc):
             # Of a fused operation this may be one part.
             op.location = inner[0].location
-        if any(len(constant_operands(o)) > 1 for o in inner) or (len(inner) > 1 and not is_multiply_add(op)):
-            _Splitter(op).run()
+        several = len(inner) > 1 and not is_multiply_add(op)
+        reorders = transposes and bool(inner) and _reorders(op)
+        if several or reorders or any(len(constant_operands(o)) > 1 for o in inner):
+            _Splitter(op, reorders).run()
+
+
+def _reorders(op: linalg.GenericOp) -> bool:
+    """Whether an elementwise operation reads rows that lie along another loop than those of its result."""
+    if any(is_reduction(op)):
+        return False
+    extents, result = loop_extents(op), projection(maps_of(op)[-1])
+    return result is not None and any(
+        _is_transposed(value, map_, result, extents)
+        for value, map_ in zip(op.inputs, maps_of(op), strict=False)
+    )
+
+
+def _is_transposed(value: SSAValue, map_: AffineMap, result: Sequence[int], extents: Sequence[int]) -> bool:
+    """Whether the rows of an operand lie along another loop than those of the result, and a transpose of blocks pays:
+    both loops are longer than a quarter of a block."""
+    dims = projection(map_)
+    if dims is None or element_bytes(_element_of(value)) not in TRANSPOSED_BYTES:
+        return False
+    rows = [d for d in result if extents[d] > 1]
+    own = [d for d in dims if extents[d] > 1]
+    if len(own) < 2 or not rows or own[-1] == rows[-1] or rows[-1] not in own:
+        return False
+    return min(extents[own[-1]], extents[rows[-1]]) > TRANSPOSED_PIECES // 4
 
 
 @dataclass(frozen=True)
@@ -81,8 +120,9 @@ class _Tile:
 class _Splitter:
     """Splits one operation."""
 
-    def __init__(self, op: linalg.GenericOp):
+    def __init__(self, op: linalg.GenericOp, reorders: bool = False):
         self.op = op
+        self.reorders = reorders
         self.extents = loop_extents(op)
         self.maps = maps_of(op)
         self.args = op.body.block.args
@@ -150,6 +190,8 @@ class _Splitter:
                 inner, operands, plain, rank, AffineMap.identity(rank), place(shape, element, Space.UB)
             )
             return _Tile(value, map_)
+        operands = self._all_in_order(operands)
+        tiles = [t for t in operands if isinstance(t, _Tile)]
         dims = sorted({d for t in tiles for e in linear_map(t.map) or () for d in e.dims()})
         rename = {d: i for i, d in enumerate(dims)}
         narrow = [_Tile(t.value, _restrict(t.map, rename)) for t in tiles]
@@ -158,9 +200,49 @@ class _Splitter:
         identity = AffineMap.identity(len(self.extents)).results
         return _Tile(value, AffineMap(len(self.extents), 0, tuple(identity[d] for d in dims)))
 
+    def _is_transposed(self, tile_: _Tile) -> bool:
+        result = projection(self.maps[-1])
+        return result is not None and _is_transposed(tile_.value, tile_.map, result, self.extents)
+
+    def _all_in_order(self, operands: list[_Tile | arith.ConstantOp]) -> list[_Tile | arith.ConstantOp]:
+        """The operands, with copies of those whose rows lie along another loop than those of the result."""
+        if not self.reorders:
+            return operands
+        return [self._in_order(t) if isinstance(t, _Tile) and self._is_transposed(t) else t for t in operands]
+
+    def _in_order(self, tile_: _Tile, out: SSAValue | None = None) -> _Tile:
+        """A copy of a tile with its dims in the order that the result has them in; at `out`, if that is given."""
+        read = projection(tile_.map) or []
+        dims = [d for d in projection(self.maps[-1]) or [] if d in read]
+        dims += [d for d in read if d not in dims]
+        element = _element(tile_)
+        rank = len(self.extents)
+        if out is None:
+            empty = tensor.EmptyOp([], place([self.extents[d] for d in dims], element, Space.UB))
+            self._emit(empty)
+            out = empty.tensor
+            rename = {d: i for i, d in enumerate(dims)}
+            source, to = _restrict(tile_.map, rename), AffineMap.identity(len(dims))
+        else:
+            source, to = tile_.map, self.maps[-1]
+        block = Block(arg_types=[element, element])
+        block.add_op(linalg.YieldOp(block.args[0]))
+        parallel = IteratorTypeAttr(IteratorType.PARALLEL)
+        maps = [AffineMapAttr(source), AffineMapAttr(to)]
+        copy = linalg.GenericOp(
+            [tile_.value], [out], Region(block), maps, [parallel] * to.num_dims, [out.type]
+        )
+        self._emit(copy)
+        identity = AffineMap.identity(rank).results
+        return _Tile(copy.results[0], AffineMap(rank, 0, tuple(identity[d] for d in dims)))
+
     def _final(self, inner: Operation) -> _Tile:
         """The operation that makes the result, in the loops of the original operation."""
         operands = self._operands(inner)
+        tiles = [t for t in operands if isinstance(t, _Tile)]
+        if self.reorders and len(tiles) == 1 and self._is_transposed(tiles[0]) and _narrows(inner, tiles[0]):
+            return self._in_order(self._intermediate(inner), self.op.outputs[0])
+        operands = self._all_in_order(operands)
         tiles = [t for t in operands if isinstance(t, _Tile)]
         windows = [
             _Tile(v, m)
@@ -205,6 +287,12 @@ class _Splitter:
         )
         self._emit(new)
         return new.results[0]
+
+
+def _narrows(inner: Operation, tile_: _Tile) -> bool:
+    """Whether an operation leaves elements that are no wider than those that it reads, and can be transposed."""
+    size = element_bytes(inner.results[0].type)
+    return size in TRANSPOSED_BYTES and size <= element_bytes(_element(tile_))
 
 
 def _element(tile_: _Tile) -> Attribute:

@@ -101,6 +101,10 @@ def _elementwise(core: Core, op: Any, dest: np.ndarray, sources: list[np.ndarray
     return _in_place(core, (UNARY | BINARY)[kind], dest, sources)
 
 
+def _transposed(core: Core, op: Any, dest: np.ndarray, sources: list[np.ndarray]) -> Thunk:
+    return partial(np.copyto, dest, sources[0])
+
+
 def _limited(core: Core, ufunc: Any, dest: np.ndarray, sources: list[np.ndarray]) -> Thunk:
     """A maximum or minimum, often with a number."""
     found = None
@@ -176,6 +180,7 @@ def _accumulator(op: Any, dest: np.ndarray) -> tuple[tuple[int, ...], np.ndarray
 
 _VECTOR: dict[type[npu_isa.VectorInstruction], Callable[[Core, Any, np.ndarray, list[np.ndarray]], Thunk]] = {
     npu_isa.VUnaryOp: _elementwise,
+    npu_isa.VTransposeOp: _transposed,
     npu_isa.VBinaryOp: _elementwise,
     npu_isa.VMaddOp: _madd,
     npu_isa.VCmpOp: _compare,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 from xdsl.dialects.linalg import ops as linalg
@@ -51,7 +51,17 @@ def _nest(kernel: Kernel, compute: LoopNestOp) -> VectorLoops:
         tuple(c for c, kind in zip(of, kinds, strict=True) if kind is DimKind.PAR),
         tuple(c for c, kind in zip(of, kinds, strict=True) if kind is DimKind.RED),
         row if row is not None and kernel.classes.classes[row].kind is DimKind.PAR else None,
+        frozenset(_operand_rows(compute, of)),
     )
+
+
+def _operand_rows(compute: LoopNestOp, of: Sequence[int]) -> Iterator[int]:
+    """The classes along which rows of operands lie that are as large as the loops, in whatever order."""
+    loops = {d for d, extent in enumerate(compute.extents) if extent > 1}
+    for map_ in compute.maps:
+        dims = [d for expr in map_ for d in expr.dims() if expr.dim() == d and d in loops]
+        if len(dims) == len(loops) > 1:
+            yield of[dims[-1]]
 
 
 def _loop_order(kernel: Kernel) -> list[int]:

@@ -75,3 +75,21 @@ npu_isa.vdup %u<1>, imm 1.0 : f32 over [0] : f32
 // CHECK: 'npu_isa.vdup' op the destination must be an address in ub, got l1
 %l = npu_isa.buffer 1 x 256 at 0 : !npu_isa.addr<l1>
 "npu_isa.vdup"(%l) <{kind = "dup", shape = array<i64: 4>, strides = [array<i64: 1>], types = [f32], imm = 1.0 : f32, imm_position = 0 : i64}> : (!npu_isa.addr<l1>) -> ()
+
+// -----
+
+// CHECK: 'npu_isa.vtranspose' op elements of 16 or 32 bits are transposed, got i8
+%u = npu_isa.buffer 1 x 1024 at 0 : !npu_isa.addr<ub>
+npu_isa.vtranspose %u<32, 1>, %u<1, 32> over [8, 8] : i8
+
+// -----
+
+// CHECK: 'npu_isa.vtranspose' op the innermost loop has to be contiguous in the destination, and the one around it in the source
+%u = npu_isa.buffer 1 x 1024 at 0 : !npu_isa.addr<ub>
+npu_isa.vtranspose %u<16, 1>, %u<16, 1> over [8, 8] : f16
+
+// -----
+
+// CHECK: 'npu_isa.vtranspose' op the other strides have to be multiples of 32 bytes
+%u = npu_isa.buffer 1 x 1024 at 0 : !npu_isa.addr<ub>
+npu_isa.vtranspose %u<16, 1>, %u<1, 20> over [8, 8] : f16

@@ -56,7 +56,7 @@ tile.kernel @elementwise(%Y: memref<64xf32, #tile.space<gm>>) {
 // CHECK-NEXT:    %z = npu_isa.buffer 1 x 2048 at 8192 : !npu_isa.addr<ub>
 // CHECK-NEXT:    npu_isa.vdup %x<1>, imm 0.000000e+00 : f32 over [768] : f32
 // CHECK-NEXT:    npu_isa.vdup %z<1>, imm 0.000000e+00 : f16 over [1024] : f16
-// CHECK-NEXT:    npu_isa.vunary copy %z<1, 32>, %y<32, 1> over [20, 32] : f16
+// CHECK-NEXT:    npu_isa.vtranspose %z<32, 1>, %y<1, 32> over [32, 20] : f16
 // CHECK-NEXT:    tile.return
 // CHECK-NEXT:  }
 tile.kernel @copies(%Y: memref<64xf32, #tile.space<gm>>) {
@@ -243,6 +243,37 @@ tile.kernel @padding(%Y: memref<64xf32, #tile.space<gm>>) {
   ^bb0(%a: f32, %o: f32):
     %s = arith.addf %o, %a : f32
     linalg.yield %s : f32
+  }
+  tile.return
+}
+
+// A copy whose rows become columns takes blocks, in both directions where only another loop stands outside. One of
+// few columns goes element by element, as blocks would be empty for the most part, and so do bytes.
+// CHECK-LABEL: tile.kernel @transposes(
+// CHECK:         npu_isa.vtranspose %{{.*}}<64, 1>, %{{.*}}<1, 64> over [50, 64] : f16
+// CHECK:         npu_isa.vunary copy %{{.*}}<1, 16>, %{{.*}}<64, 1> over [2, 50] : f16
+// CHECK:         npu_isa.vunary copy %{{.*}}<64, 1>, %{{.*}}<1, 64> over [50, 64] : i8
+tile.kernel @transposes(%Y: memref<64xf32, #tile.space<gm>>) {
+  %a = tile.alloc {address = 0} : memref<64x50xf16, #ub>
+  %b = tile.alloc {address = 8192} : memref<50x64xf16, #ub>
+  linalg.generic {indexing_maps = [#t, #id], iterator_types = ["parallel", "parallel"]}
+    ins(%a : memref<64x50xf16, #ub>) outs(%b : memref<50x64xf16, #ub>) {
+  ^bb0(%x: f16, %o: f16):
+    linalg.yield %x : f16
+  }
+  %c = tile.alloc {address = 16384} : memref<2x50xf16, #ub>
+  %d = tile.alloc {address = 20480} : memref<50x2xf16, #ub>
+  linalg.generic {indexing_maps = [#t, #id], iterator_types = ["parallel", "parallel"]}
+    ins(%c : memref<2x50xf16, #ub>) outs(%d : memref<50x2xf16, #ub>) {
+  ^bb0(%x: f16, %o: f16):
+    linalg.yield %x : f16
+  }
+  %e = tile.alloc {address = 32768} : memref<64x50xi8, #ub>
+  %f = tile.alloc {address = 40960} : memref<50x64xi8, #ub>
+  linalg.generic {indexing_maps = [#t, #id], iterator_types = ["parallel", "parallel"]}
+    ins(%e : memref<64x50xi8, #ub>) outs(%f : memref<50x64xi8, #ub>) {
+  ^bb0(%x: i8, %o: i8):
+    linalg.yield %x : i8
   }
   tile.return
 }

@@ -163,3 +163,57 @@ tile.kernel @cube(%X: memref<4x4xf32, #gm>, %Y: memref<4x4xf32, #gm>) {
   tile.store %r, %Y[] map affine_map<(m, n) -> (m, n)> : tensor<4x4xf32, #l0c>, memref<4x4xf32, #gm>
   tile.return
 }
+
+// -----
+
+#gm = #tile.space<gm>
+#ub = #tile.space<ub>
+#id = affine_map<(m, n) -> (m, n)>
+#t = affine_map<(m, n) -> (n, m)>
+
+// What narrows its operand is computed first, and then transposed.
+// CHECK-LABEL: tile.kernel @transposed_cast(
+// CHECK:         %[[C:.*]] = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], {{.*}} ins(%x : {{.*}}) outs(%{{.*}} : tensor<32x16xf16, #tile.space<ub>>)
+// CHECK:           arith.truncf
+// CHECK:         %[[R:.*]] = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d1, d0)>, affine_map<(d0, d1) -> (d0, d1)>], {{.*}} ins(%[[C]] : tensor<32x16xf16, #tile.space<ub>>) outs(%e :
+// CHECK-NEXT:    ^bb0(%[[A:.*]]: f16, %{{.*}}: f16):
+// CHECK-NEXT:      linalg.yield %[[A]]
+// CHECK:         tile.store %[[R]]
+tile.kernel @transposed_cast(%X: memref<32x16xf32, #gm>, %Y: memref<16x32xf16, #gm>) {
+  %x = tile.load %X[] map #id : memref<32x16xf32, #gm> -> tensor<32x16xf32, #ub>
+  %e = tensor.empty() : tensor<16x32xf16, #ub>
+  %r = linalg.generic {indexing_maps = [#t, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<32x16xf32, #ub>) outs(%e : tensor<16x32xf16, #ub>) {
+  ^bb0(%i: f32, %o: f16):
+    %c = arith.truncf %i : f32 to f16
+    linalg.yield %c : f16
+  } -> tensor<16x32xf16, #ub>
+  tile.store %r, %Y[] map #id : tensor<16x32xf16, #ub>, memref<16x32xf16, #gm>
+  tile.return
+}
+
+// -----
+
+#gm = #tile.space<gm>
+#ub = #tile.space<ub>
+#id = affine_map<(m, n) -> (m, n)>
+#t = affine_map<(m, n) -> (n, m)>
+
+// One of two operands is brought in order before they meet.
+// CHECK-LABEL: tile.kernel @transposed_sum(
+// CHECK:         %[[C:.*]] = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d1, d0)>, affine_map<(d0, d1) -> (d0, d1)>], {{.*}} ins(%x : tensor<32x16xf16, #tile.space<ub>>) outs(%{{.*}} : tensor<16x32xf16, #tile.space<ub>>)
+// CHECK:         linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], {{.*}} ins(%[[C]], %y : {{.*}}) outs(%e :
+// CHECK:           arith.addf
+tile.kernel @transposed_sum(%X: memref<32x16xf16, #gm>, %Z: memref<16x32xf16, #gm>, %Y: memref<16x32xf16, #gm>) {
+  %x = tile.load %X[] map #id : memref<32x16xf16, #gm> -> tensor<32x16xf16, #ub>
+  %y = tile.load %Z[] map #id : memref<16x32xf16, #gm> -> tensor<16x32xf16, #ub>
+  %e = tensor.empty() : tensor<16x32xf16, #ub>
+  %r = linalg.generic {indexing_maps = [#t, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %y : tensor<32x16xf16, #ub>, tensor<16x32xf16, #ub>) outs(%e : tensor<16x32xf16, #ub>) {
+  ^bb0(%i: f16, %j: f16, %o: f16):
+    %c = arith.addf %i, %j : f16
+    linalg.yield %c : f16
+  } -> tensor<16x32xf16, #ub>
+  tile.store %r, %Y[] map #id : tensor<16x32xf16, #ub>, memref<16x32xf16, #gm>
+  tile.return
+}

@@ -98,6 +98,8 @@ class Blocks:
         self._works = check_machine(kernel, target)
         self._variants: dict[Heat | None, Blocks] = {heat: self}
         self._forms = ScalarForms()
+        self._counts: dict[Block, int] = {}
+        """How often each block is executed, once that is known; the same wherever the arguments are."""
         self._repeating: dict[npu_isa.GmLoad, tuple[scf.ForOp, ...]] = {}
         self._set(heat)
 
@@ -196,23 +198,25 @@ class Blocks:
         """The arguments that loads read."""
         return {argument_of(op) for op in self.kernel.walk() if isinstance(op, npu_isa.GmLoad)}
 
-    @property
+    @cached_property
     def long(self) -> bool:
         """Whether the time of the kernel is worth computing in place."""
         entries = sum(info.steps for info in self.infos.values())
-        executed = sum(info.steps * _executions(block) for block, info in self.infos.items())
+        executed = sum(info.steps * self._executions(block) for block, info in self.infos.items())
         return executed >= INLINED_FROM * entries
 
-
-def _executions(block: Block) -> int:
-    """How often a block is executed, at most; loops whose bounds are not constant are taken for long ones."""
-    count, op = 1, block.parent_op()
-    while op is not None and not isinstance(op, tile.KernelOp):
-        if isinstance(op, scf.ForOp):
-            trips = constant_trips(op)
-            count *= INLINED_FROM if trips is None else len(trips)
-        op = op.parent_op()
-    return count
+    def _executions(self, block: Block) -> int:
+        """How often a block is executed, at most; loops whose bounds are not constant are taken for long ones."""
+        found = self._counts.get(block)
+        if found is None:
+            found, op = 1, block.parent_op()
+            if isinstance(op, scf.ForOp):
+                trips = constant_trips(op)
+                found = INLINED_FROM if trips is None else len(trips)
+            if op is not None and op is not self.kernel and op.parent is not None:
+                found *= self._executions(op.parent)
+            self._counts[block] = found
+        return found
 
 
 def blocks_within(block: Block) -> Iterator[Block]:

@@ -6,7 +6,8 @@ them.
     %p = arith.mulf %x, %wide : f32
     %y = arith.addf %p, %wide : f32
 
-Exact for every operand: `x * 1`, `x / 1`, `x - 0.0`, `x + -0.0`. A sum with 0.0 is not, it makes 0.0 of -0.0.
+Exact for every operand: `x * 1`, `x / 1`, `x - 0.0`, `x + -0.0`. A sum with 0.0 makes 0.0 of -0.0: it
+goes where the operand is known not to be that. Those of integers are in xDSL.
 
 Does not handle: operations that are undefined on these constants (divisions by zero), which stay.
 """
@@ -16,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
@@ -78,18 +79,43 @@ def _evaluated(function: Any, values: list[Any], type_: Attribute) -> Attribute 
 
 
 def _operand(op: Operation) -> SSAValue | None:
-    """The operand that a float operation yields whatever its value is."""
+    """The operand that a float operation yields whatever its value is.
+
+    `x + 0.0` makes 0.0 of -0.0, so it goes only where x is known to be no -0.0.
+    """
     match op:
         case arith.MulfOp(lhs=lhs, rhs=rhs):
             return lhs if _is(rhs, 1.0) else rhs if _is(lhs, 1.0) else None
         case arith.DivfOp(lhs=lhs, rhs=rhs):
             return lhs if _is(rhs, 1.0) else None
         case arith.AddfOp(lhs=lhs, rhs=rhs):
-            return lhs if _is(rhs, -0.0) else rhs if _is(lhs, -0.0) else None
+            return _but_zero(lhs, rhs) or _but_zero(rhs, lhs)
         case arith.SubfOp(lhs=lhs, rhs=rhs):
             return lhs if _is(rhs, 0.0) else None
         case _:
             return None
+
+
+def _but_zero(value: SSAValue, added: SSAValue) -> SSAValue | None:
+    """A value if it is what its sum with another is, too."""
+    return value if _is(added, -0.0) or (_is(added, 0.0) and _is_no_negative_zero(value)) else None
+
+
+def _is_no_negative_zero(value: SSAValue) -> bool:
+    """Whether a value is known not to be -0.0."""
+    match value.owner:
+        case arith.AddfOp(lhs=lhs, rhs=rhs):
+            return any(_is_number(v) and not _is(v, -0.0) for v in (lhs, rhs))
+        case math.AbsFOp() | math.ExpOp() | arith.SIToFPOp() | arith.UIToFPOp():
+            return True
+        case arith.ExtFOp(input=source):
+            return _is_no_negative_zero(source)
+        case _:
+            return False
+
+
+def _is_number(value: SSAValue) -> bool:
+    return isinstance(value.owner, arith.ConstantOp) and isinstance(value.owner.value, FloatAttr)
 
 
 def _is(value: SSAValue, number: float) -> bool:

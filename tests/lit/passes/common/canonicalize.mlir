@@ -36,3 +36,23 @@ func.func @loop(%m: memref<4xindex>) {
   }
   func.return
 }
+
+// A product with 1 is its operand, and a sum with -0.0. With 0.0 it is one where the operand can't be -0.0: behind a sum
+// with 0.0 it can't.
+// CHECK:      func.func @units(%x: f32) -> (f32, f32) {
+// CHECK-NEXT:   %[[Z:.*]] = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT:   %[[S:.*]] = arith.addf %x, %[[Z]] : f32
+// CHECK-NEXT:   %[[E:.*]] = math.exp %x : f32
+// CHECK-NEXT:   func.return %[[S]], %[[E]] : f32, f32
+func.func @units(%x: f32) -> (f32, f32) {
+  %one = arith.constant 1.0 : f32
+  %zero = arith.constant 0.0 : f32
+  %minus = arith.constant -0.0 : f32
+  %0 = arith.mulf %x, %one : f32
+  %1 = arith.addf %minus, %0 : f32
+  %2 = arith.addf %1, %zero : f32
+  %3 = arith.addf %zero, %2 : f32
+  %4 = math.exp %0 : f32
+  %5 = arith.addf %4, %zero : f32
+  func.return %3, %5 : f32, f32
+}

@@ -117,6 +117,7 @@ for _name, _ufunc in {
     "neg": np.negative,
     "abs": np.abs,
     "sigmoid": _sigmoid,
+    "hard_swish": lambda x: x * (np.clip(x + x.dtype.type(3), 0, 6) / x.dtype.type(6)),
     "softplus": _softplus,
     "mish": _mish,
     "tanh": np.tanh,
@@ -420,6 +421,14 @@ def layer_norm(interp: Interpreter, op: graph.LayerNormOp, args: Results) -> Res
     result = centred / np.sqrt(variance + x.dtype.type(op.epsilon.value.data)) * affine[0]
     result = result + affine[1] if op.bias is not None else result
     return (result.astype(args[0].dtype, copy=False),)
+
+
+@impl("graph.rms_norm")
+def rms_norm(interp: Interpreter, op: graph.RmsNormOp, args: Results) -> Results:
+    x, scale = map(wide, args)
+    axes = tuple(range(op.axis.value.data, x.ndim))
+    size = np.sqrt(np.square(x).mean(axes, keepdims=True) + x.dtype.type(op.epsilon.value.data))
+    return ((x / size * scale).astype(args[0].dtype, copy=False),)
 
 
 @impl("graph.batch_norm")

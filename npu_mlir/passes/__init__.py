@@ -26,6 +26,7 @@ _OWN: dict[str, str] = {
     "graph-fold-batch-norm": "npu_mlir.passes.graph.fold_batch_norm:FoldBatchNorm",
     "graph-form-sigmoid": "npu_mlir.passes.graph.form_sigmoid:FormSigmoid",
     "graph-form-activations": "npu_mlir.passes.graph.form_activations:FormActivations",
+    "graph-form-normalizations": "npu_mlir.passes.graph.form_normalizations:FormNormalizations",
     "graph-set-precision": "npu_mlir.passes.graph.set_precision:SetPrecision",
     "graph-layout": "npu_mlir.passes.graph.layout:SetLayout",
     "graph-interleave-pieces": "npu_mlir.passes.graph.interleave_pieces:InterleavePieces",

@@ -30,6 +30,7 @@ PIPELINE: tuple[Phase, ...] = (
             "graph-fold-batch-norm",
             "graph-form-sigmoid",
             "graph-form-activations",
+            "graph-form-normalizations",
             "cse",
             # Casts of weights are folded when they are made, so precision comes after folding.
             "graph-set-precision",

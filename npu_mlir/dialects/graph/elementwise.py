@@ -260,6 +260,19 @@ class SwishOp(FloatUnaryOp):
 
 
 @irdl_op_definition
+class HardSwishOp(FloatUnaryOp):
+    """
+    `x * max(0, min(6, x + 3)) / 6`.
+
+    ```mlir
+    %0 = graph.hard_swish %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    ```
+    """
+
+    name = "graph.hard_swish"
+
+
+@irdl_op_definition
 class GeluOp(FloatUnaryOp):
     """
     `x * (1 + erf(x / sqrt(2))) / 2`, or with `tanh` the function that is close to it,

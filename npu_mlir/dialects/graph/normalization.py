@@ -152,6 +152,43 @@ class LayerNormOp(GraphOp):
 
 
 @irdl_op_definition
+class RmsNormOp(GraphOp):
+    """
+    `x / sqrt(mean(x * x) + epsilon) * scale`, the mean over the dimensions from `axis` on. The scale broadcasts to the
+    input.
+
+    ```mlir
+    %0 = graph.rms_norm %x, %scale axis 2 epsilon 1.0e-05
+        : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
+    ```
+    """
+
+    name = "graph.rms_norm"
+
+    input = operand_def(ANY_TENSOR)
+    scale = operand_def(ANY_TENSOR)
+    axis = prop_def(INT)
+    epsilon = prop_def(FLOAT)
+
+    assembly_format = (
+        "$input `,` $scale `axis` $axis `epsilon` $epsilon attr-dict `:` functional-type(operands, results)"
+    )
+
+    def __init__(self, input: Value, scale: Value, *, axis: int, epsilon: float):
+        super().__init__([input, scale], {"axis": int_attr(axis), "epsilon": float_attr(epsilon)})
+
+    def infer_element_type(self) -> Attribute:
+        return require_float(self)
+
+    def infer_shape(self) -> Shape:
+        shape, scale = shape_of(self.input), shape_of(self.scale)
+        shapes.check_axes([self.axis.value.data], len(shape))
+        if shapes.broadcast(shape, scale) != shape:
+            raise ShapeError(f"{shapes.text(scale)} does not broadcast to {shapes.text(shape)}")
+        return shape
+
+
+@irdl_op_definition
 class BatchNormOp(GraphOp):
     """
     `(x - mean) / sqrt(variance + epsilon) * scale + bias` with given statistics, one entry for each channel

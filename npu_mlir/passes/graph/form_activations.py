@@ -1,4 +1,4 @@
-"""graph-form-activations: say gated functions that are spelled out as what they are: GELU and swish.
+"""graph-form-activations: say gated functions that are spelled out as what they are: GELU, swish and hard swish.
 
     %0 = graph.div %x, %root                     // %root = dense<1.41421354>
     %1 = graph.erf %0
@@ -9,9 +9,10 @@
     %4 = graph.gelu %x
 
 and `x sigmoid(p(x))` becomes `graph.gelu tanh` where p is `2 sqrt(2 / pi) (x + 0.044715 x^3)`, `graph.swish` where it
-is a multiple of x. What the function is of is read as a polynomial in x (sums, products, whole powers, quotients by
-constants), so it may be spelled in any way; factors may come in any order. As one op it is computed by one formula,
-with the accuracy of the whole: `1 + erf(x / sqrt(2))` cancels for negative x.
+is a multiple of x, and `x clip(x + 3, 0, 6) / 6`, or x times the hard sigmoid that is the same, `graph.hard_swish`.
+What the function is of is read as a polynomial in x (sums, products, whole powers, quotients by constants), so it may
+be spelled in any way; factors may come in any order. As one op it is computed by one formula, with the accuracy of the
+whole: `1 + erf(x / sqrt(2))` cancels for negative x.
 
 Constants agree if they do to 2 ulp of f16 in f16, else to 1e-5: models have the root of 2 with a few digits only.
 Leaves alone: steps that something else reads too, and other polynomials.
@@ -30,10 +31,13 @@ from xdsl.passes import ModulePass
 
 from npu_mlir.dialects.graph import (
     AddOp,
+    ClipOp,
     DivOp,
     ErfOp,
     GeluOp,
     GraphOp,
+    HardSigmoidOp,
+    HardSwishOp,
     MulOp,
     NegOp,
     PowOp,
@@ -55,6 +59,9 @@ from npu_mlir.passes.graph.rewriting import (
     only_user,
     replace,
 )
+
+Gate = ErfOp | SigmoidOp | HardSigmoidOp | ClipOp
+"""What functions that are looked for have in them."""
 
 Polynomial = dict[int, float]
 """Coefficients by power."""
@@ -79,12 +86,14 @@ class FormActivations(ModulePass):
                     continue
                 if isinstance(candidate, ErfOp):
                     _form(candidate, candidate.result, 0.5, store)
-                elif isinstance(candidate, SigmoidOp):
+                elif isinstance(candidate, SigmoidOp | HardSigmoidOp):
                     _form(candidate, candidate.result, 1.0, store)
+                elif isinstance(candidate, ClipOp):
+                    _form(candidate, candidate.result, 1 / 6, store)
         erase_dead_ops(op)
 
 
-def _form(inner: ErfOp | SigmoidOp, value: SSAValue, scale: float, store: WeightStore) -> None:
+def _form(inner: Gate, value: SSAValue, scale: float, store: WeightStore) -> None:
     """Replace the product that ends a gated function of which `inner` is the gate; `scale` is the constant in it."""
     if isinstance(inner, ErfOp):
         more = only_user(value)
@@ -111,7 +120,7 @@ def _form(inner: ErfOp | SigmoidOp, value: SSAValue, scale: float, store: Weight
         else:
             return
         value = product.result
-        if gated is not None and factors == scale:
+        if gated is not None and abs(factors - scale) <= _tolerance(gated) * scale:
             break
     else:
         return
@@ -135,12 +144,25 @@ def _unscaled(value: SSAValue, store: WeightStore) -> tuple[SSAValue, float]:
     return value, 1.0
 
 
-def _function(inner: ErfOp | SigmoidOp, x: SSAValue, store: WeightStore) -> GeluOp | SwishOp | None:
+def _tolerance(value: SSAValue) -> float:
+    """How far constants may be from what they are for."""
+    return 2.0**-9 if isinstance(element_of(value), Float16Type) else 1e-5
+
+
+def _function(inner: Gate, x: SSAValue, store: WeightStore) -> GeluOp | SwishOp | HardSwishOp | None:
     """What x times the gate is."""
-    tolerance = 2.0**-9 if isinstance(element_of(x), Float16Type) else 1e-5
+    tolerance = _tolerance(x)
     polynomial = _polynomial(inner.input, x, store, DEEPEST)
     if polynomial is None:
         return None
+    if isinstance(inner, HardSigmoidOp):
+        line = {0: inner.beta.value.data, 1: inner.alpha.value.data}
+        return (
+            HardSwishOp(x) if polynomial == {1: 1.0} and _agree(line, {0: 0.5, 1: 1 / 6}, tolerance) else None
+        )
+    if isinstance(inner, ClipOp):
+        limits = tuple(None if limit is None else limit.value.data for limit in (inner.min, inner.max))
+        return HardSwishOp(x) if limits == (0, 6) and polynomial == {0: 3.0, 1: 1.0} else None
     if isinstance(inner, ErfOp):
         return GeluOp(x) if _agree(polynomial, {1: sqrt(0.5)}, tolerance) else None
     if _agree(polynomial, {1: 2 * sqrt(2 / pi), 3: 2 * sqrt(2 / pi) * 0.044715}, tolerance):

@@ -1,8 +1,8 @@
-"""The sigmoid, `1 / (1 + exp(-x))`, and what it gates: `x / (1 + exp(-alpha x))`, called swish or SiLU."""
+"""The sigmoid, `1 / (1 + exp(-x))`, and what it gates: `x / (1 + exp(-alpha x))`, called swish or SiLU; hard swish."""
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import bf16, f16, f32
+from xdsl.dialects.builtin import bf16, f16, f32, f64
 from xdsl.ir import SSAValue
 
 from npu_mlir.passes.linalg.formulas.registry import Error, formula
@@ -54,3 +54,11 @@ def fast_swish(code: Code, x: SSAValue, alpha: float) -> SSAValue:
     the absolute error is for; with an alpha other than 1, also for the rounding of alpha x."""
     power = code.apply("exp", code.apply("mul", x, -alpha))
     return code.apply("div", x, code.apply("add", power, 1))
+
+
+@formula("hard_swish", element=(f16, bf16, f32, f64), error=Error(ulp=2.5))
+def hard_swish(code: Code, x: SSAValue) -> SSAValue:
+    """`x (min(max(x + 3, 0), 6) / 6)` with a factor, whose product with 6 is rounded to 1: three roundings. Near -3,
+    where `x / 6 + 1 / 2` cancels, the sum is exact."""
+    line = code.apply("min", code.apply("max", code.apply("add", x, 3), 0), 6)
+    return code.apply("mul", code.apply("mul", line, 1 / 6), x)

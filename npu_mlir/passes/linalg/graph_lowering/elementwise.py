@@ -131,6 +131,7 @@ def _formula(name: Callable[[Any], str], *op_classes: type[Operation], **paramet
 
 
 _formula(lambda op: "sigmoid", graph.SigmoidOp)
+_formula(lambda op: "hard_swish", graph.HardSwishOp)
 _formula(lambda op: "swish", graph.SwishOp, alpha="alpha")
 _formula(lambda op: "gelu_tanh" if op.tanh is not None else "gelu", graph.GeluOp)
 

@@ -82,6 +82,12 @@ def layer_norm(b: Builder, op: graph.LayerNormOp) -> SSAValue:
     return apply_rows(b, op, "layer_norm", *op.operands, axis=axis, epsilon=epsilon)
 
 
+@lowering(graph.RmsNormOp)
+def rms_norm(b: Builder, op: graph.RmsNormOp) -> SSAValue:
+    axis, epsilon = op.axis.value.data, op.epsilon.value.data
+    return apply_rows(b, op, "rms_norm", *op.operands, axis=axis, epsilon=epsilon)
+
+
 @lowering(graph.BatchNormOp)
 def batch_norm(b: Builder, op: graph.BatchNormOp) -> SSAValue:
     """A factor per channel, then `(x - mean) * factor + bias`."""

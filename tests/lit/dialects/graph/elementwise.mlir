@@ -352,3 +352,16 @@ func.func @bitcast(%x: tensor<2x3xf32>) {
   %r = graph.bitcast %x : (tensor<2x3xf32>) -> tensor<2x3xi32>
   func.return
 }
+
+// CHECK-LABEL: func.func @gated
+// CHECK-NEXT: {{.*}} = graph.gelu %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK-NEXT: {{.*}} = graph.gelu tanh %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK-NEXT: {{.*}} = graph.swish %x alpha 1.702000e+00 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK-NEXT: {{.*}} = graph.hard_swish %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+func.func @gated(%x: tensor<2x3xf32>) {
+  %0 = graph.gelu %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %1 = graph.gelu tanh %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %2 = graph.swish %x alpha 1.702000e+00 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %3 = graph.hard_swish %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}

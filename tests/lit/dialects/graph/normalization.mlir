@@ -37,3 +37,10 @@ func.func @softmax(%x: tensor<4x10xf32>) {
   %r = graph.softmax %x axis 1 : (tensor<4x10xf32>) -> tensor<4x10xf32>
   func.return
 }
+
+// CHECK-LABEL: func.func @rms_norm
+// CHECK-NEXT: {{.*}} = graph.rms_norm %x, %scale axis 2 epsilon 1.000000e-05 : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
+func.func @rms_norm(%x: tensor<2x4x8xf32>, %scale: tensor<8xf32>) {
+  %r = graph.rms_norm %x, %scale axis 2 epsilon 1.000000e-05 : (tensor<2x4x8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
+  func.return
+}

@@ -66,6 +66,28 @@ func.func @swish(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   func.return %1, %5 : tensor<4xf32>, tensor<4xf32>
 }
 
+// CHECK:      func.func @hard_swish
+// CHECK-NEXT:   %[[A:.*]] = graph.hard_swish %x : (tensor<4xf32>) -> tensor<4xf32>
+// CHECK-NEXT:   %[[B:.*]] = graph.hard_swish %x : (tensor<4xf32>) -> tensor<4xf32>
+// CHECK-NEXT:   %[[C:.*]] = graph.hard_swish %x : (tensor<4xf32>) -> tensor<4xf32>
+// CHECK-NEXT:   func.return %[[A]], %[[B]], %[[C]]
+func.func @hard_swish(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %three = arith.constant dense<3.0> : tensor<f32>
+  %six = arith.constant dense<6.0> : tensor<f32>
+  %sixth = arith.constant dense<0.166666672> : tensor<f32>
+  %0 = graph.hard_sigmoid %x alpha 0.166666672 beta 0.5 : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = graph.mul %x, %0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = graph.add %x, %three : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %3 = graph.clip %2 min 0.0 max 6.0 : (tensor<4xf32>) -> tensor<4xf32>
+  %4 = graph.mul %3, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %5 = graph.div %4, %six : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %6 = graph.add %three, %x : (tensor<f32>, tensor<4xf32>) -> tensor<4xf32>
+  %7 = graph.clip %6 min 0.0 max 6.0 : (tensor<4xf32>) -> tensor<4xf32>
+  %8 = graph.mul %7, %sixth : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %9 = graph.mul %x, %8 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %1, %5, %9 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
 // Left alone: another constant, a gate of something else, steps that are read twice, a square, a product that broadcasts.
 // CHECK:      func.func @alone
 // CHECK-NOT:    graph.gelu

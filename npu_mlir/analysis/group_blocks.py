@@ -11,6 +11,7 @@ the vector unit's, a multiply-add for each element and position of the window, u
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -19,7 +20,8 @@ from xdsl.ir import Operation
 
 from npu_mlir.analysis.bound import KernelWork, ProductWork, VectorOps, bound
 from npu_mlir.analysis.tiling import ACCUMULATOR
-from npu_mlir.dialects.tile import storage_bytes
+from npu_mlir.dialects.tile import ROW_ALIGNMENT, storage_bytes
+from npu_mlir.support.arithmetic import round_up
 from npu_mlir.targets.target import Target
 
 JOINED = "npu.joined"
@@ -86,26 +88,40 @@ def _sizes(conv: GroupedConvolution, target: Target) -> list[int]:
 def block_cycles(conv: GroupedConvolution, size: int, target: Target) -> float:
     """The cycles by estimate with blocks of `size` groups; with 1, those of the convolution as it is."""
     results = conv.rows * conv.groups * conv.filters
-    weights = conv.window * conv.groups * conv.channels * conv.filters
-    on_vector = conv.depthwise and size == 1
-    path = "gm_ub" if on_vector else "gm_l1"
-    loads = tuple(storage_bytes(n, conv.bits) for n in (conv.inputs, weights * size))
+    bytes_ = storage_bytes(results, conv.bits)
+    if conv.depthwise and size == 1:
+        loads = tuple(
+            ("gm_ub", storage_bytes(n, conv.bits)) for n in (conv.inputs, conv.window * conv.groups)
+        )
+        vector = VectorOps(results * conv.window, ACCUMULATOR, _slope(target))
+        return _overlapped(bound(KernelWork(loads, (bytes_,), (), (vector,)), target).pipes.values())
+    blocks, latencies = conv.groups // size, target.latencies
+    # Of a position and of a weight, the channels of a block are a row, which is padded in transfers.
+    row, column = (_padded(size * n, conv.bits) for n in (conv.channels, conv.filters))
+    positions = conv.inputs // (conv.groups * conv.channels)
+    loads = (positions * row, conv.window * size * conv.channels * column)
+    k = 8 * conv.window * row // conv.bits
+    product = ProductWork(blocks, conv.rows, size * conv.filters, k, conv.element, conv.bits)
     work = KernelWork(
-        tuple((path, bytes_) for bytes_ in loads),
-        (storage_bytes(results, conv.bits),),
-        () if on_vector else (_product(conv, size),),
-        (VectorOps(results * conv.window, ACCUMULATOR, _slope(target)),) if on_vector else (),
+        tuple(("gm_l1", blocks * n) for n in loads),
+        (blocks * conv.rows * column,),
+        (product,),
         direct=target.split_cores,
     )
-    pipes = bound(work, target).pipes
-    if on_vector:
-        return _overlapped(pipes.values())
-    blocks, latencies = conv.groups // size, target.latencies
-    fixed = {"MTE2": 2 * latencies["dma"], "MTE1": 2 * latencies["l0_load"], "M": latencies["mmad"]}
+    pipes: dict[str, float] = {**bound(work, target).pipes}
+    if target.l2:
+        # Activations are there, and weights are brought ahead.
+        pipes["MTE2"] *= target.rates["gm_l1"] / max(target.rates["gm_l1"], target.l2["rate"])
+    # Half of L0A is filled while the other half is multiplied.
+    chunks = math.ceil(round_up(conv.rows, target.cube_m) * conv.window * row / (target.l0a // 2))
+    fixed = {
+        "MTE2": 2 * latencies["dma"],
+        "MTE1": 2 * chunks * latencies["l0_load"],
+        "M": chunks * latencies["mmad"],
+    }
     cycles = _overlapped([used + blocks * fixed.get(pipe, 0) for pipe, used in pipes.items()])
     if conv.depthwise and target.split_cores:
         # What stands behind it would be part of a kernel of the vector unit, and becomes one of its own.
-        bytes_ = storage_bytes(results, conv.bits)
         cycles += latencies["launch"] + max(bytes_ / target.rates["gm_ub"], bytes_ / target.rates["ub_gm"])
     return cycles
 
@@ -116,9 +132,9 @@ def _overlapped(pipes: Collection[float]) -> float:
     return slowest + FRICTION * (sum(pipes) - slowest)
 
 
-def _product(conv: GroupedConvolution, size: int) -> ProductWork:
-    n, k = size * conv.filters, conv.window * size * conv.channels
-    return ProductWork(conv.groups // size, conv.rows, n, k, conv.element, conv.bits)
+def _padded(elements: int, bits: int) -> int:
+    """The bytes that a row of elements takes in a transfer."""
+    return round_up(storage_bytes(elements, bits), ROW_ALIGNMENT)
 
 
 def _slope(target: Target) -> int:

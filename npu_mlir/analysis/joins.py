@@ -68,23 +68,38 @@ def homes(joins: Sequence[Join], accept: Callable[[Join], bool]) -> list[Home]:
     return found
 
 
-def pays(pieces: Sequence[tuple[int, bool]], row: int, target: Target) -> bool:
-    """Whether it pays to put pieces, by their bytes and whether they have to be copied, together in place; a row of the
-    joined tensor has `row` bytes, which in UB are padded.
+@dataclass(frozen=True)
+class Piece:
+    """A piece of a joined tensor: its bytes, those that lie together, and whether it has to be copied."""
+
+    bytes: int
+    run: int
+    copied: bool
+
+
+def pays(pieces: Sequence[Piece], row: int, target: Target) -> bool:
+    """Whether it pays to put pieces together in place; a row of the joined tensor has `row` bytes, which in UB are
+    padded, as runs are in transfers.
 
     >>> from npu_mlir.targets.target import get_target
     >>> target = get_target("ascend-910")
-    >>> pays([(200_000, False), (100_000, False)], 96, target), pays([(64, True), (64, False)], 64, target)
-    (True, False)
-    >>> pays([(45_000, True), (45_000, False)], 464, target), pays([(45_000, True), (45_000, False)], 4, target)
-    (False, True)
+    >>> pays([Piece(200_000, 64, False), Piece(100_000, 32, False)], 96, target)
+    True
+    >>> pays([Piece(64, 64, True), Piece(64, 64, False)], 128, target)
+    False
+    >>> pays([Piece(20_000, 2, False)] * 2, 4, target)
+    False
     """
-    total = sum(bytes_ for bytes_, _ in pieces)
+    total = sum(piece.bytes for piece in pieces)
     slope = target.vector.get("add", target.vector["default"])[1]
     padded = total // row * round_up(row, tile.ROW_ALIGNMENT)
     summed = max(
         (len(pieces) - 1) * slope * math.ceil(padded / target.vector_bytes), total / target.rates["ub_gm"]
     )
     slowest = min(target.rates["gm_ub"], target.rates["ub_gm"])
-    placed = sum(target.latencies["launch"] + bytes_ / slowest for bytes_, copied in pieces if copied)
+    placed = 0.0
+    for piece in pieces:
+        gaps = piece.bytes // piece.run * (round_up(piece.run, tile.ROW_ALIGNMENT) - piece.run)
+        placed += gaps / target.rates["ub_gm"]
+        placed += target.latencies["launch"] + piece.bytes / slowest if piece.copied else 0
     return placed < summed

@@ -124,6 +124,57 @@ def strides_behind(value: SSAValue, root: SSAValue, strides: Sequence[int]) -> t
     return found
 
 
+class Layouts:
+    """The strides of tensors in GM, in elements: of parts in place, of what is made as such a part, and of views of
+    these. None for those of a tensor's own shape."""
+
+    def __init__(self) -> None:
+        self._known: dict[SSAValue, tuple[int, ...] | None] = {}
+
+    def of(self, value: SSAValue) -> tuple[int, ...] | None:
+        """The strides of a tensor. A view that can't be one, as its operand has gaps, has those of its own shape."""
+        if value not in self._known:
+            found = self._find(value)
+            self._known[value] = None if found == row_major(_shape(value)) else found
+        return self._known[value]
+
+    def can_view(self, op: Operation) -> bool:
+        """Whether a reshape is the same memory under another shape."""
+        return self.of(op.operands[0]) is None or self._viewed(op) is not None
+
+    def _find(self, value: SSAValue) -> tuple[int, ...] | None:
+        op = value.owner
+        if isinstance(op, tile.ProgramOp):
+            return self.of(op.yielded.values[cast("OpResult", value).index])
+        if isinstance(op, tensor.CollapseShapeOp | tensor.ExpandShapeOp):
+            return None if self.of(op.operands[0]) is None else self._viewed(op)
+        if isinstance(op, tensor.ExtractSliceOp) and is_in_place(op):
+            return row_major(_shape(op.source))
+        return _strides_of_part(value, value) if isinstance(op, Operation) else None
+
+    def _viewed(self, op: Operation) -> tuple[int, ...] | None:
+        assert isinstance(op, tensor.CollapseShapeOp | tensor.ExpandShapeOp)
+        strides = self.of(op.operands[0])
+        assert strides is not None
+        before, after = (_shape(v) for v in (op.operands[0], op.results[0]))
+        if isinstance(op, tensor.CollapseShapeOp):
+            return joined_strides(strides, before, reassociation_groups(op))
+        return split_strides(strides, after, reassociation_groups(op))
+
+
+def _strides_of_part(value: SSAValue, root: SSAValue) -> tuple[int, ...] | None:
+    """The strides of `root` if an insertion in place reads `value`, a view of it, or a view of that."""
+    for use in value.uses:
+        op = use.operation
+        if isinstance(op, tensor.InsertSliceOp) and is_in_place(op) and op.source is value:
+            return strides_behind(value, root, row_major(_shape(op.dest)))
+        if isinstance(op, tensor.CollapseShapeOp | tensor.ExpandShapeOp):
+            found = _strides_of_part(op.results[0], root)
+            if found is not None:
+                return found
+    return None
+
+
 def split_strides(
     strides: Sequence[int], wide: Sequence[int], groups: Sequence[Sequence[int]]
 ) -> tuple[int, ...]:

@@ -29,7 +29,7 @@ _OWN: dict[str, str] = {
     "graph-form-normalizations": "npu_mlir.passes.graph.form_normalizations:FormNormalizations",
     "graph-set-precision": "npu_mlir.passes.graph.set_precision:SetPrecision",
     "graph-layout": "npu_mlir.passes.graph.layout:SetLayout",
-    "graph-interleave-pieces": "npu_mlir.passes.graph.interleave_pieces:InterleavePieces",
+    "graph-select-channels": "npu_mlir.passes.graph.select_channels:SelectChannels",
     "graph-block-groups": "npu_mlir.passes.graph.block_groups:BlockGroups",
     # linalg
     "convert-graph-to-linalg": "npu_mlir.passes.linalg.convert_graph_to_linalg:ConvertGraphToLinalg",

@@ -36,7 +36,7 @@ PIPELINE: tuple[Phase, ...] = (
             "graph-set-precision",
             # Whatever it transposes has its final type then.
             "graph-layout",
-            "graph-interleave-pieces",
+            "graph-select-channels",
             # By type and layout.
             "graph-block-groups",
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from math import prod
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
@@ -11,9 +12,11 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     FloatAttr,
     IndexType,
+    IntAttr,
     IntegerAttr,
     IntegerType,
     MemRefType,
+    StridedLayoutAttr,
     f32,
     i32,
 )
@@ -73,14 +76,19 @@ def dim_coefficients(map_: AffineMapAttr, indices: int) -> Sequence[Mapping[int,
 
 def gm_strides(type_: MemRefType, map_: AffineMapAttr, indices: int) -> list[int]:
     """The element stride in GM of every iteration dim."""
-    shape = type_.get_shape()
     strides = [0] * (map_.data.num_dims - indices)
-    step = 1
-    for size, used in reversed(list(zip(shape, dim_coefficients(map_, indices), strict=True))):
+    for step, used in zip(memref_strides(type_), dim_coefficients(map_, indices), strict=True):
         for d, coefficient in used.items():
             strides[d] += abs(coefficient) * step
-        step *= size
     return strides
+
+
+def memref_strides(type_: MemRefType) -> list[int]:
+    """The strides of a buffer in GM, in elements: those of its layout, or of its shape."""
+    if isinstance(layout := type_.layout, StridedLayoutAttr):
+        return [step.data for step in layout.strides if isinstance(step, IntAttr)]
+    shape = type_.get_shape()
+    return [prod(shape[d + 1 :]) for d in range(len(shape))]
 
 
 def _check_gm(op: GmLoad | GmStore, gm: SSAValue) -> None:

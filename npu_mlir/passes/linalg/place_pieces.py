@@ -38,7 +38,7 @@ from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from npu_mlir.analysis.joins import Home, Join, homes, pays
+from npu_mlir.analysis.joins import Home, Join, Piece, homes, pays
 from npu_mlir.analysis.placed_parts import is_in_place, part_of, row_major, set_in_place, strides_behind
 from npu_mlir.analysis.structured.nest import is_indirect
 from npu_mlir.dialects.tile import element_bits, storage_bytes
@@ -104,8 +104,12 @@ class _Placer:
             ):
                 own.setdefault(root, number)
         made = set(own.values())
-        sizes = [(_bytes(piece), number not in made) for number, piece in enumerate(pieces)]
         shape = shape_of(result)
+        behind = prod(shape[: join.axis])
+        sizes = [
+            Piece(_bytes(piece), _bytes(piece) // behind, number not in made)
+            for number, piece in enumerate(pieces)
+        ]
         row = storage_bytes(shape[-1] if shape else 1, element_bits(element_of(result)))
         if not pays(sizes, row, self.target):
             return False

@@ -64,7 +64,7 @@ from xdsl.passes import ModulePass
 from npu_mlir.analysis.dims import LoopNestOp
 from npu_mlir.analysis.group_blocks import joined_groups
 from npu_mlir.analysis.grouping import form_groups
-from npu_mlir.analysis.placed_parts import is_in_place
+from npu_mlir.analysis.placed_parts import Layouts, is_in_place
 from npu_mlir.analysis.structured.bodies import is_multiply_add
 from npu_mlir.analysis.structured.gathers import rows_of
 from npu_mlir.analysis.structured.nest import (
@@ -113,6 +113,7 @@ def _form(function: FuncOp, target: Target, kernels: _Kernels) -> None:
     for scatter in [op for op in block.ops if isinstance(op, tile.ScatterOp)]:
         _launch_scatter(scatter, kernels, target)
     _hand_on_gathered(block)
+    _copy_for_views(block)
     _check_host_ops(block)
     computes = [describe(op) for op in block.ops if isinstance(op, linalg.GenericOp) and not is_indirect(op)]
     for product in (c for c in computes if c.contraction):
@@ -122,8 +123,9 @@ def _form(function: FuncOp, target: Target, kernels: _Kernels) -> None:
     groups = form_groups(computes, dependencies, lambda g: is_legal(g, target))
     if any(wanted(kind, FormKernels.name) for kind in RemarkKind):
         explain_groups(groups, dependencies, target, FormKernels.name)
+    layouts = Layouts()
     for group in groups:
-        _launch(group, block, kernels)
+        _launch(group, block, kernels, layouts)
     for op in reversed(list(block.ops)):
         if isinstance(op, (*_ABSORBED, *_ON_HOST)) and not any(r.uses.get_length() for r in op.results):
             op.detach()
@@ -185,6 +187,13 @@ def _hand_on_gathered(block: Block) -> None:
         result.replace_uses_with_if(copy, lambda use, copy=copy: use.operation is not copy.owner)
 
 
+def _copy_for_views(block: Block) -> None:
+    """Copy what lies in a larger tensor in front of a reshape that its gaps are in the way of."""
+    for op in list(block.ops):
+        if isinstance(op, tensor.CollapseShapeOp | tensor.ExpandShapeOp) and not Layouts().can_view(op):
+            op.operands[0] = _copied(op.operands[0], op, block)
+
+
 def _copied(value: SSAValue, before: Operation, block: Block, of: Operation | None = None) -> SSAValue:
     """The same elements, handed on by an operation before another."""
     of = of or before
@@ -241,9 +250,9 @@ def _producers(op: Operation, block: Block) -> list[Operation]:
 # ---- launches and kernels --------------------------------------------------------------------------------------------
 
 
-def _launch(group: Sequence[LoopNestOp], host: Block, kernels: _Kernels) -> None:
+def _launch(group: Sequence[LoopNestOp], host: Block, kernels: _Kernels, layouts: Layouts) -> None:
     """Launch the kernel of a group in place of the group's last operation."""
-    outline = outline_of(group)
+    outline = outline_of(group, layouts)
     name = kernels.name_of(outline)
     with located(outline.root):
         launch = tile.LaunchOp(name, outline.sources, [v.type for v in outline.outputs])

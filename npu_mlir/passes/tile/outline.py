@@ -11,17 +11,18 @@ by where they come from. So groups whose outlines have equal keys make equal ker
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import AffineMapAttr, MemRefType, NoneAttr, TensorType
+from xdsl.dialects.builtin import AffineMapAttr, MemRefType, NoneAttr, StridedLayoutAttr, TensorType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.dims import LoopNestOp
+from npu_mlir.analysis.placed_parts import Layouts
 from npu_mlir.analysis.structured.gathers import rows_of
 from npu_mlir.analysis.structured.nest import init_of, is_shape_only, root_of
 from npu_mlir.dialects import tile
@@ -80,11 +81,13 @@ class Outline:
     sources: Sequence[SSAValue]
     """The values of the host that are its arguments, in front of those for the results."""
     outputs: Sequence[SSAValue]
+    strides: Mapping[SSAValue, Sequence[int]]
+    """Of those of the sources and outputs that have gaps in GM."""
 
 
-def outline_of(group: Sequence[LoopNestOp]) -> Outline:
-    """The outline of operations (in topological order) that become one kernel. What can't be part of one is a located
-    `UserError`."""
+def outline_of(group: Sequence[LoopNestOp], layouts: Layouts) -> Outline:
+    """The outline of operations (in topological order) that become one kernel, with `layouts` of what it reads and
+    writes. What can't be part of one is a located `UserError`."""
     generics = [cast("linalg.GenericOp", op.key) for op in group]
     steps: list[Step] = []
     sources: dict[SSAValue, int] = {}
@@ -95,7 +98,9 @@ def outline_of(group: Sequence[LoopNestOp]) -> Outline:
             present.update(step.op.results if isinstance(step, Copy) else [step.value])
     inside = set[Operation](generics)
     outputs = [g.results[0] for g in generics if any(u.operation not in inside for u in g.results[0].uses)]
-    return Outline(generics, root_of(group), steps, list(sources), outputs)
+    found = {value: layouts.of(value) for value in (*sources, *outputs)}
+    strides = {value: own for value, own in found.items() if own is not None}
+    return Outline(generics, root_of(group), steps, list(sources), outputs, strides)
 
 
 def _steps_of(op: linalg.GenericOp, present: set[SSAValue], sources: dict[SSAValue, int]) -> Generator[Step]:
@@ -157,7 +162,7 @@ def outline_key(outline: Outline, keys: StructuralKeys) -> Hashable:
     keys make equal kernels, too.)"""
     key = keys.start()
     for value in outline.sources:
-        key.note("argument", value.type)
+        key.note("argument", value.type, *_gaps(outline, value))
     for step in outline.steps:
         if isinstance(step, Load):
             key.note(f"load {step.argument}", step.map, step.pad, step.value.type)
@@ -171,9 +176,13 @@ def outline_key(outline: Outline, keys: StructuralKeys) -> Hashable:
             key.add(constant)
         key.add(step.op)
     for value in outline.outputs:
-        key.note("store", value.type)
+        key.note("store", value.type, *_gaps(outline, value))
         key.use(value)
     return key.finish()
+
+
+def _gaps(outline: Outline, value: SSAValue) -> Sequence[StridedLayoutAttr]:
+    return (StridedLayoutAttr(outline.strides[value]),) if value in outline.strides else ()
 
 
 # ---- building --------------------------------------------------------------------------------------------------------
@@ -187,7 +196,7 @@ def build(outline: Outline) -> Block:
         if isinstance(step, Load):
             with located(step.user):
                 if step.argument == len(block.args):
-                    _add_argument(block, outline.sources[step.argument])
+                    _add_argument(block, outline.sources[step.argument], outline)
                 load = tile.LoadOp(block.args[step.argument], [], step.map, step.value.type, None, step.pad)
             block.add_op(load)
             values[step.value] = load.results[0]
@@ -204,7 +213,7 @@ def build(outline: Outline) -> Block:
     for value in outline.outputs:
         rank = len(cast("TensorType[Attribute]", value.type).get_shape())
         with located(cast("Operation", value.owner)):
-            arg = _add_argument(block, value)
+            arg = _add_argument(block, value, outline)
             block.add_op(tile.StoreOp(values[value], arg, [], AffineMap.identity(rank)))
     with located(outline.root):
         block.add_op(tile.ReturnOp())
@@ -215,7 +224,7 @@ def _gather(step: Gather, block: Block, outline: Outline) -> SSAValue:
     """The rows, by a list of indices that is loaded."""
     for number in (step.indices, step.argument):
         if number == len(block.args):
-            _add_argument(block, outline.sources[number])
+            _add_argument(block, outline.sources[number], outline)
     count = len(step.listed.get_shape())
     places = AffineMap(1, 0, AffineMap.identity(1).results[:count])
     listed = TensorType(step.listed.element_type, step.listed.get_shape() or (1,))
@@ -234,8 +243,9 @@ def _sink(constant: SSAValue, body: Block) -> None:
     constant.replace_uses_with_if(copy.results[0], lambda use: use.operation.parent is body)
 
 
-def _add_argument(block: Block, value: SSAValue) -> BlockArgument:
+def _add_argument(block: Block, value: SSAValue, outline: Outline) -> BlockArgument:
     """Another argument: the buffer in GM of a tensor value."""
     type_ = cast("TensorType[Attribute]", value.type)
-    buffer = MemRefType(type_.element_type, type_.get_shape(), NoneAttr(), tile.SpaceAttr(tile.Space.GM))
+    layout = next(iter(_gaps(outline, value)), NoneAttr())
+    buffer = MemRefType(type_.element_type, type_.get_shape(), layout, tile.SpaceAttr(tile.Space.GM))
     return block.insert_arg(buffer, len(block.args))

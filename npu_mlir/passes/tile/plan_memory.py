@@ -27,13 +27,15 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, i64
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.memory import Lifetime, plan
+from npu_mlir.analysis.placed_parts import Layouts, row_major
 from npu_mlir.dialects import tile
+from npu_mlir.dialects.npu_isa.gm import memref_strides
 from npu_mlir.dialects.tile import Space, space_of
 from npu_mlir.passes.tile.arena import plan_results
 from npu_mlir.support.diagnostics import UserError
@@ -58,7 +60,29 @@ class PlanMemory(ModulePass):
             if isinstance(kernel, tile.KernelOp):
                 plan_kernel(kernel, target)
             elif isinstance(kernel, FuncOp) and not kernel.is_declaration:
+                _check_layouts(kernel, op)
                 plan_results(kernel, reused)
+
+
+def _check_layouts(function: FuncOp, module: ModuleOp) -> None:
+    """Raise for a launch with a tensor that has other gaps in GM than its kernel was made for."""
+    kernels = {kernel.sym_name.data: kernel for kernel in module.ops if isinstance(kernel, tile.KernelOp)}
+    layouts = Layouts()
+    for launch in [op for op in function.walk() if isinstance(op, tile.LaunchOp)]:
+        kernel = kernels.get(launch.kernel.string_value())
+        if kernel is None:
+            continue
+        for number, (value, arg) in enumerate(
+            zip((*launch.inputs, *launch.results), kernel.body.block.args, strict=False)
+        ):
+            assert isinstance(arg.type, MemRefType)
+            strides = layouts.of(value) or row_major(arg.type.get_shape())
+            if tuple(memref_strides(arg.type)) != strides:
+                raise UserError(
+                    f"argument {number} of '@{kernel.sym_name.data}' has the strides {memref_strides(arg.type)}, "
+                    f"and the tensor lies in place with {list(strides)}",
+                    loc=launch,
+                )
 
 
 def _check_calls(module: ModuleOp) -> None:

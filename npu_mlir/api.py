@@ -255,6 +255,7 @@ def compile(
     prefetch: str | int | None = None,
     fast_math: bool = False,
     link: bool | None = None,
+    effort: int | None = None,
     instruments: Sequence[PassInstrument] = (),
 ) -> Program:
     """Compile a model: an `.onnx` file or its `ModelProto`, what else a frontend reads, or a `.mlir` file of any level.
@@ -263,6 +264,8 @@ def compile(
     machine, its name or its TOML file; a `.mlir` file that names its target keeps it. `bake` has inputs that become
     constants. With `fallback="host"` the host runs the nodes that cannot be compiled; its time is not counted.
     Recurrences and loops of up to `unroll` steps are written out; without it, as few as that pays for.
+    `effort` says how schedules are chosen: 1 by estimates, 2 (the default) by measuring what was misjudged as well, 3
+    by measuring many.
     `prefetch` says how far ahead weights are brought to L2, in bytes or as `8MiB`; `off` for not at all. With `link`,
     launches that follow each other become programs, which the core runs without coming to rest.
     With `fast_math`, formulas of functions may be off by more than 1 ulp in f16 and 4 in f32 (`Program.formulas`).
@@ -280,6 +283,7 @@ def compile(
         prefetch=prefetch,
         fast_math=fast_math,
         link=link,
+        effort=effort,
     )
     return source.lower(emit, instruments)
 
@@ -297,6 +301,7 @@ def read(
     prefetch: str | int | None = None,
     fast_math: bool = False,
     link: bool | None = None,
+    effort: int | None = None,
 ) -> ModelSource:
     """The program of a model, before any pass; see `compile`."""
     _check_choice("precision", precision, PRECISIONS)
@@ -306,7 +311,7 @@ def read(
         program = load(model, target=target)
         if fast_math:
             allow_fast(program.module, program.level)
-        return ModelSource(program, program.level, _choices(prefetch, link))
+        return ModelSource(program, program.level, _choices(prefetch, link, effort))
 
     machine = as_target(target or DEFAULT_TARGET)
     frontend = frontend_of(model)
@@ -327,13 +332,15 @@ def read(
             allow_fast(module, "graph")
         return Program(make_context(), module)
 
-    passes = {"graph-set-precision": f"precision={precision}", **_choices(prefetch, link)}
+    passes = {"graph-set-precision": f"precision={precision}", **_choices(prefetch, link, effort)}
     return ModelSource(import_(), None, passes, import_ if fallback and "left" in frontend.options else None)
 
 
-def _choices(prefetch: str | int | None, link: bool | None) -> dict[str, str]:
-    """The options of the passes that place prefetches and link kernels."""
+def _choices(prefetch: str | int | None, link: bool | None, effort: int | None) -> dict[str, str]:
+    """The options of the passes that place prefetches, link kernels and choose schedules."""
     options: dict[str, str] = {}
+    if effort is not None:
+        options["tile-choose-schedule"] = f"effort={effort}"
     if prefetch is not None:
         options["tile-prefetch-weights"] = f"window={0 if prefetch == 'off' else prefetch}"
     if link is not None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-from xdsl.dialects import scf
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.dialects import arith, scf
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from npu_mlir.analysis.boxes import Box, Coordinate, Term
 from npu_mlir.analysis.scalar_forms import Form, ScalarForms, affine_form
@@ -76,12 +76,49 @@ def argument_of(op: Transfer) -> int | None:
 
 def covers_all(op: Transfer, forms: ScalarForms) -> bool:
     """Whether an instruction is known to touch every element of its operand, over all its executions."""
+    guarding: list[scf.ForOp] = []
     for around in _around(op):
-        if not isinstance(around, scf.ForOp) or not forms.trips(around):
+        if isinstance(around, scf.IfOp):
+            first = _loops_begun(around, op)
+            if first is None:
+                return False
+            guarding += first
+        elif not isinstance(around, scf.ForOp) or not forms.trips(around):
             return False
     box = gm_box(op, forms)
     loops = [term.loop for c in box if c is not None for term in c.terms]
-    return len(set(loops)) == len(loops) and all(c is not None and _covers(c) for c in box)
+    if len(set(loops)) != len(loops) or any(loop in guarding for loop in loops):
+        return False
+    return all(c is not None and _covers(c) for c in box)
+
+
+def _loops_begun(guard: scf.IfOp, op: Operation) -> list[scf.ForOp] | None:
+    """The loops in whose first iterations alone a conditional executes an operation in it; None if it says something
+    else."""
+    if guard.true_region.block.find_ancestor_op_in_block(op) is None:
+        return None
+    pending, loops = list[SSAValue]([guard.cond]), list[scf.ForOp]()
+    while pending:
+        condition = pending.pop().owner
+        if isinstance(condition, arith.AndIOp):
+            pending += condition.operands
+            continue
+        if not isinstance(condition, arith.CmpiOp) or condition.predicate.value.data != _EQUAL:
+            return None
+        index = condition.lhs
+        loop = index.owner.parent_op() if isinstance(index.owner, Block) else None
+        if (
+            not isinstance(loop, scf.ForOp)
+            or index is not loop.body.block.args[0]
+            or condition.rhs is not loop.lb
+        ):
+            return None
+        loops.append(loop)
+    return loops
+
+
+_EQUAL = 0
+"""The predicate `eq` of `arith.cmpi`."""
 
 
 def _covers(c: Coordinate) -> bool:

@@ -22,6 +22,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from npu_mlir.ir.printing import op_line
 from npu_mlir.ir.verification import check_dominance, verify
 from npu_mlir.pass_infra.pipeline_parser import PassNest
+from npu_mlir.passes.tile.measuring import measured_by
 from npu_mlir.passes.upcoming import followed_by
 from npu_mlir.support.debug_counter import PASS_EXECUTION, may
 from npu_mlir.support.diagnostics import Note, PassCrash, UserError
@@ -30,7 +31,9 @@ from npu_mlir.support.locations import kept_by_patterns
 if TYPE_CHECKING:
     from xdsl.context import Context
 
+    from npu_mlir.dialects import tile
     from npu_mlir.pass_infra.instruments.timing import Timing
+    from npu_mlir.targets.target import Target
 
 
 Element = PassNest | ModulePass
@@ -62,7 +65,8 @@ class PassManager:
 
     def run(self, ctx: Context, module: ModuleOp) -> None:
         """Run the pipeline on `module`, which is changed in place."""
-        self._run_nest(ctx, self.pipeline, module, tuple(self.rest))
+        with measured_by(_kernel_cycles):
+            self._run_nest(ctx, self.pipeline, module, tuple(self.rest))
 
     def _run_nest(self, ctx: Context, nest: PassNest, op: Operation, behind: Sequence[Element]) -> None:
         """Run a nest on `op`; `behind` are the elements that follow it."""
@@ -140,6 +144,13 @@ def _crash(pass_: ModulePass, error: Exception) -> PassCrash:
     from npu_mlir.pass_infra.crashes import describe_crash
 
     return describe_crash(pass_, error)
+
+
+def _kernel_cycles(kernel: tile.KernelOp, target: Target, cold: frozenset[int] | None) -> int | None:
+    """The simulator, which is loaded when it is wanted."""
+    from npu_mlir.simulator.measure import kernel_cycles
+
+    return kernel_cycles(kernel, target, cold)
 
 
 @contextmanager

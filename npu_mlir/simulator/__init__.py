@@ -11,6 +11,7 @@ Its rooms, bottom up; a module imports only from its own room and those before i
     attribution   where time goes
     debugger      a prompt before instructions
     run           kernels on cores, one behind the other or side by side
+    measure       one kernel that is not in its program yet
     simulate      the host function and its launches
 """
 
@@ -31,6 +32,7 @@ ROOMS = (
     "debugger",
     "run",
     "linked",
+    "measure",
     "simulate",
 )
 """The order of the rooms: `tests/unit/test_rooms.py` holds it."""

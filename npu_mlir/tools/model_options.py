@@ -49,6 +49,13 @@ def add_model_options(parser: ArgumentParser) -> None:
         help="run launches that follow each other as one program (off by default)",
     )
     add(
+        "-O",
+        dest="effort",
+        type=int,
+        choices=(1, 2, 3),
+        help="choose schedules by an estimate (1), also measure the best (2, the default), or many (3)",
+    )
+    add(
         "--unroll",
         metavar="N",
         help="write out recurrences and loops of up to N steps (default: as few as pays off)",
@@ -89,6 +96,7 @@ def read_model(args: argparse.Namespace, file: str) -> ModelSource:
         prefetch=args.prefetch,
         fast_math=args.fast_math,
         link=args.link,
+        effort=args.effort,
     )
     change_machine(source.program.module, args)
     return source

@@ -158,6 +158,18 @@ builtin.module {{
             "scf.if %q { scf.for %i = %c0 to %c64 step %c8 { LOAD[%i] } } }",
             (False, 0),
         ),
+        # The first iteration of a loop that the load does not depend on, and one that it depends on.
+        (
+            "scf.for %j = %c0 to %c3 step %c1 { %q = arith.cmpi eq, %j, %c0 : index\n"
+            "scf.if %q { scf.for %i = %c0 to %c64 step %c8 { LOAD[%i] } } }",
+            (True, 0),
+        ),
+        (
+            "scf.for %j = %c0 to %c3 step %c1 { scf.for %i = %c0 to %c64 step %c8 {\n"
+            "%q = arith.cmpi eq, %j, %c0 : index\n%p = arith.cmpi eq, %i, %c0 : index\n"
+            "%b = arith.andi %q, %p : i1\nscf.if %b { LOAD[%i] } } }",
+            (False, 0),
+        ),
         # What a loop carries moves with it.
         (
             "%r = scf.for %j = %c0 to %c3 step %c1 iter_args(%i = %c0) -> (index) { LOAD[%i]\n"

@@ -141,7 +141,7 @@ def test_any_schedule_gives_the_same_values(target: str) -> None:
             machine = target_of(module)
             for kernel in [op for op in module.ops if isinstance(op, tile.KernelOp)]:
                 drawn = draw_schedule(data.draw, kernel, machine.split_cores)
-                if try_schedule(kernel, drawn, machine) is None:
+                if try_schedule(kernel, drawn, machine).overflow is None:
                     kernel.properties["schedule"] = drawn
 
         check(program, target, schedule)

@@ -363,7 +363,7 @@ def make_fine(module: ModuleOp) -> None:
     target = target_of(module)
     for kernel in [op for op in module.ops if isinstance(op, tile.KernelOp)]:
         fine = fine_schedule(kernel, target.split_cores)
-        assert try_schedule(kernel, fine, target) is None, "the memories are large"
+        assert try_schedule(kernel, fine, target).overflow is None, "the memories are large"
         kernel.properties["schedule"] = fine
 
 

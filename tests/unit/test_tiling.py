@@ -17,16 +17,14 @@ from npu_mlir.analysis.affine_maps import Linear
 from npu_mlir.analysis.tiling import (
     Dim,
     Product,
-    Tiling,
     balanced,
     ceil_div,
     divisor,
     fill,
     fill_divisors,
     panel_bytes,
-    round_up,
-    tilings,
 )
+from npu_mlir.analysis.tiling_search import NAMES, Tiling, tilings
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.context import make_context
 from npu_mlir.dialects.tile import Space, space_of
@@ -36,6 +34,7 @@ from npu_mlir.passes.linalg.tensor_types import tensor_type
 from npu_mlir.passes.tile.kernel import read_kernel
 from npu_mlir.passes.tile.kernel_sizes import kernel_sizes
 from npu_mlir.pipeline import phases_between
+from npu_mlir.support.arithmetic import round_up
 from npu_mlir.targets.target import Target, get_target
 from random_linalg import LARGE, Program, make_program, multiply_add, programs
 
@@ -147,7 +146,14 @@ def check_fits(p: Product, t: Tiling, target: Target) -> None:
     assert 4 * m * n * t.l0c_slots <= target.l0c
     assert 2 * p.bits * m * k0 <= 8 * target.l0a
     assert 2 * p.bits * n * k0 <= 8 * target.l0b
-    assert 2 * sum(panel_bytes(map_, t.tile, p.bits) for map_ in p.maps) <= target.l1
+    panels = [panel_bytes(map_, t.tile, p.bits) for map_ in p.maps]
+    chunked = any(t.tile[d] < p.dims[d].extent for d in p.k)
+    slots = [
+        1 if name in t.keep or not chunked else count for name, count in zip(NAMES, t.l1_slots, strict=True)
+    ]
+    assert sum(size * count for size, count in zip(panels, slots, strict=True)) <= target.l1
+    for size, piece in zip(t.tile, t.piece, strict=True):
+        assert size % piece == 0
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -43,7 +43,10 @@ def test_any_schedule_takes_at_least_that(program: Program, target: str, data: s
         )
         if least:
             others = dict.fromkeys(("l1", "l0a", "l0b", "l0c"), 1 << 30)
-            assert try_schedule(op, schedule, replace(target_of(module), ub=least - 1, **others)) is not None
+            assert (
+                try_schedule(op, schedule, replace(target_of(module), ub=least - 1, **others)).overflow
+                is not None
+            )
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -53,7 +56,7 @@ def test_candidates_take_at_least_that(name: str):
     for candidate in candidates(kernel, target):
         least = least_ub(kernel, candidate, target)
         if least:
-            assert try_schedule(op, candidate.schedule, replace(target, ub=least - 1)) is not None
+            assert try_schedule(op, candidate.schedule, replace(target, ub=least - 1)).overflow is not None
 
 
 @pytest.mark.parametrize(
@@ -96,4 +99,4 @@ def test_most_hopeless_candidates_are_seen():
     estimates = [(least_ub(kernel, c, target), c) for c in candidates(kernel, target)]
     assert estimates[0][0] > target.ub
     first = next(c for least, c in estimates if least <= target.ub)
-    assert try_schedule(op, first.schedule, target) is None
+    assert try_schedule(op, first.schedule, target).overflow is None

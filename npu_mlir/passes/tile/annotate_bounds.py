@@ -49,7 +49,7 @@ from npu_mlir.analysis.structured.bodies import CASTS, body_ops, is_multiply_add
 from npu_mlir.analysis.structured.fixpipe import scale_of
 from npu_mlir.analysis.structured.nest import factor_type, init_of, is_shape_only
 from npu_mlir.analysis.structured.roles import contraction_roles
-from npu_mlir.analysis.structured.vector_form import BINARY, REDUCTIONS, UNARY
+from npu_mlir.analysis.structured.slopes import least_slope
 from npu_mlir.analysis.tiling import ceil_div, fill, panel_bytes
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import cube_type, element_bits, element_bytes, storage_bytes
@@ -245,7 +245,7 @@ def _vector(
     supports = _Supports(generic, compute)
     counts = [(op, supports.count(op)) for op in body_ops(generic)]
     return [
-        VectorOps(count, _width(op), _slope(op, any(compute.reduction), target))
+        VectorOps(count, _width(op), least_slope(op, any(compute.reduction), target))
         for op, count in counts
         if count and not _is_free(op, accumulators, target)
     ]
@@ -361,16 +361,6 @@ def _width(op: Operation) -> int:
         for v in (*op.operands, *op.results)
         if not isinstance(v.owner, arith.ConstantOp)
     )
-
-
-def _slope(op: Operation, reducing: bool, target: Target) -> int:
-    """The cheapest row of the target's table that may apply."""
-    kinds = [UNARY.get(type(op)) or BINARY.get(type(op)) or "default"]
-    if reducing and type(op) in REDUCTIONS:
-        kinds.append("reduce")
-    if any(isinstance(v.owner, arith.ConstantOp) for v in op.operands):
-        kinds += ["scalar", "relu"]
-    return min(target.vector.get(kind, target.vector["default"])[1] for kind in kinds)
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:

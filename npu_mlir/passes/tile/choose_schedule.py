@@ -1,7 +1,9 @@
 """Choose the tile sizes, loop order and slots of every kernel, as a `#tile.schedule`.
 
 `candidates` has the policy: schedules to consider, the best first. Each is tried on the side, with the passes that come
-after, until one fits all memories; one whose tiles can't fit UB by a simple count is not even tried.
+after, until one fits all memories; one whose tiles can't fit UB by a simple count is not even tried. Where the
+simulator is at hand, that one is measured, and if it takes longer or shorter than expected, a few others are too
+(`effort`).
 
 Before:
 
@@ -18,7 +20,9 @@ An error: a kernel whose smallest tiles do not fit; the message lists the larges
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from xdsl.context import Context
@@ -33,8 +37,10 @@ from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import element_bits, storage_bytes
 from npu_mlir.passes.tile.candidates import ScheduleCandidate, candidates
 from npu_mlir.passes.tile.kernel import read_kernel
+from npu_mlir.passes.tile.measuring import Measure, present_measure
+from npu_mlir.passes.tile.operand_heat import Cold, cold_operands
 from npu_mlir.passes.tile.plan_memory import Overflow, overflow_error
-from npu_mlir.passes.tile.trial import default_passes, tried_passes, try_schedule
+from npu_mlir.passes.tile.trial import Trial, default_passes, tried_passes, try_schedule
 from npu_mlir.passes.tile.ub_estimate import least_ub
 from npu_mlir.support.arithmetic import round_up
 from npu_mlir.support.diagnostics import UserError
@@ -46,17 +52,33 @@ from npu_mlir.targets.target import Target
 Tensor = TensorType[Attribute]
 
 
+@dataclass(frozen=True)
 class ChooseSchedule(ModulePass):
     """Write a schedule that fits on every kernel without one."""
 
     name = "tile-choose-schedule"
+    effort: int = 2
+    """How much to measure: 1 nothing, 2 the best of a product and, if that was misjudged, a few more, 3 many."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.effort not in MEASURED:
+            raise UserError(f"the effort can't be {self.effort}: it is 1, 2 or 3")
         target = target_of(op)
-        passes = tried_passes()
+        passes, cold, measure = tried_passes(), cold_operands(op), present_measure()
+        # What passes of plugins make of a kernel is measured in the program only.
+        if measure is None or [pass_.name for pass_ in passes] != default_passes():
+            measure = None
         for kernel in op.ops:
             if isinstance(kernel, tile.KernelOp) and kernel.schedule is None:
-                kernel.schedule = choose(kernel, target, passes, ctx)
+                choice = _Choice(kernel, target, passes, ctx, cold.get(kernel.sym_name.data))
+                kernel.schedule = choice.make(measure, self.effort)
+
+
+MEASURED = {1: 0, 2: 4, 3: 24}
+"""Tilings that are measured at most, by effort."""
+
+MISJUDGED = 0.01
+"""Part of the cycles that a measured tiling may differ from what was expected of it before others are measured."""
 
 
 def choose(
@@ -64,47 +86,107 @@ def choose(
     target: Target,
     passes: Sequence[ModulePass] | None = None,
     ctx: Context | None = None,
+    cold: Cold | None = None,
 ) -> tile.ScheduleAttr:
     """The first candidate schedule that fits the target, tried with these passes (those of the pipeline by default).
 
-    Raises UserError if none does.
+    `cold` are the arguments that come from HBM on a machine with L2, all if it is None. Raises UserError if no
+    candidate fits.
     """
-    kernel = read_kernel(op)
-    passes = tried_passes() if passes is None else passes
-    # What a pass of a plugin does to buffers, no estimate knows.
-    estimated = [pass_.name for pass_ in passes] == default_passes()
-    overflow: Overflow | None = None
-    for candidate in candidates(kernel, target):
-        least = least_ub(kernel, candidate, target) if estimated else 0
-        if least > target.ub:
-            _explain_estimate(op, candidate, least, target)
-            continue
-        count("num-tried", description="Schedules tried on a copy of the kernel")
-        overflow = try_schedule(op, candidate.schedule, target, passes, ctx)
-        if overflow is None:
-            _explain(RemarkKind.PASSED, op, candidate, "chosen")
-            return candidate.schedule
-        _explain_overflow(op, candidate, overflow)
-    if overflow is None:
-        raise _no_tile(op, kernel.contractions[0], target)
-    raise overflow_error(op, overflow, target)
+    return _Choice(op, target, tried_passes() if passes is None else passes, ctx, cold).make(None, 1)
+
+
+class _Choice:
+    """The choice of a schedule for one kernel."""
+
+    def __init__(
+        self,
+        op: tile.KernelOp,
+        target: Target,
+        passes: Sequence[ModulePass],
+        ctx: Context | None,
+        cold: Cold | None,
+    ):
+        self.op, self.target, self.passes, self.ctx, self.cold = op, target, passes, ctx, cold
+        self.kernel = read_kernel(op)
+        # What a pass of a plugin does to buffers, no estimate knows.
+        self.estimated = [pass_.name for pass_ in passes] == default_passes()
+        self.overflow: Overflow | None = None
+
+    def make(self, measure: Measure | None, effort: int) -> tile.ScheduleAttr:
+        """The best schedule by the measure, or the first that fits. Raises UserError if none does."""
+        best: tuple[float, ScheduleCandidate, Trial] | None = None
+        for measured, (candidate, trial) in enumerate(self._fitting(), 1):
+            expected = candidate.cycles
+            if measure is None or not MEASURED[effort] or (expected is None and effort < 3):
+                best = best or (inf, candidate, trial)
+                break
+            cycles = measure(trial.kernel, self.target, self.cold)
+            count("num-measured", description="Schedules measured")
+            if best is None or (cycles is not None and cycles < best[0]):
+                if best is not None:
+                    _explain_measured(self.op, best[1], best[0])
+                best = (inf if cycles is None else cycles, candidate, trial)
+            elif cycles is not None:
+                _explain_measured(self.op, candidate, cycles)
+            sure = cycles is None or (expected and abs(cycles - expected) <= MISJUDGED * expected)
+            if measured == MEASURED[effort] or (sure and effort < 3):
+                break
+        if best is None:
+            if self.overflow is None:
+                raise _no_tile(self.op, self.kernel.contractions[0], self.target)
+            raise overflow_error(self.op, self.overflow, self.target)
+        cycles, candidate, trial = best
+        trial.keep()
+        _explain(RemarkKind.PASSED, self.op, candidate, "chosen", cycles=None if cycles == inf else cycles)
+        return candidate.schedule
+
+    def _fitting(self) -> Iterator[tuple[ScheduleCandidate, Trial]]:
+        """The candidates that fit, the best first; of each tiling the first."""
+        tilings: set[int] = set()
+        for candidate in candidates(self.kernel, self.target, self.cold):
+            if candidate.tiling in tilings:
+                continue
+            least = least_ub(self.kernel, candidate, self.target) if self.estimated else 0
+            if least > self.target.ub:
+                _explain_estimate(self.op, candidate, least, self.target)
+                continue
+            count("num-tried", description="Schedules tried on a copy of the kernel")
+            trial = try_schedule(self.op, candidate.schedule, self.target, self.passes, self.ctx)
+            if trial.overflow is None:
+                tilings.add(candidate.tiling)
+                yield candidate, trial
+                continue
+            self.overflow = trial.overflow
+            _explain_overflow(self.op, candidate, trial.overflow)
 
 
 # ---- messages -------------------------------------------------------------------------------------------------------
 
 
 def _explain(
-    kind: RemarkKind, op: tile.KernelOp, candidate: ScheduleCandidate, message: str, reason: str = ""
+    kind: RemarkKind,
+    op: tile.KernelOp,
+    candidate: ScheduleCandidate,
+    message: str,
+    reason: str = "",
+    cycles: float | None = None,
 ) -> None:
-    """A remark about a candidate, with the cycles that the formula expects."""
+    """A remark about a candidate, with the cycles that are expected, and those that were measured."""
     if wanted(kind, ChooseSchedule.name):
         estimate: dict[str, Any] = (
             {} if candidate.cycles is None else {"EstimatedCycles": round(candidate.cycles)}
         )
+        if cycles is not None:
+            estimate["MeasuredCycles"] = round(cycles)
         schedule = str(candidate.schedule)
         remark(
             kind, ChooseSchedule.name, "schedule", op, message, reason=reason, Schedule=schedule, **estimate
         )
+
+
+def _explain_measured(op: tile.KernelOp, candidate: ScheduleCandidate, cycles: float) -> None:
+    _explain(RemarkKind.MISSED, op, candidate, "measured and rejected", "takes longer", cycles)
 
 
 def _explain_overflow(op: tile.KernelOp, candidate: ScheduleCandidate, overflow: Overflow) -> None:

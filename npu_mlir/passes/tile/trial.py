@@ -6,7 +6,8 @@ These are the passes that will run on the kernel itself, those of plugins includ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -43,16 +44,28 @@ def tried_passes() -> list[ModulePass]:
     return [*passes, *(load_pass(name)() for name in default[done + 1 :])]
 
 
+@dataclass(frozen=True)
+class Trial:
+    """A kernel under a schedule, on a copy of it."""
+
+    overflow: Overflow | None
+    """The memory that is too small, if one is."""
+    kernel: tile.KernelOp
+    """The copy, alone in a module, its memory planned."""
+    keep: Callable[[], None]
+    """Keeps the tiled body for the kernel itself."""
+
+
 def try_schedule(
     op: tile.KernelOp,
     schedule: tile.ScheduleAttr,
     target: Target,
     passes: Sequence[ModulePass] | None = None,
     ctx: Context | None = None,
-) -> Overflow | None:
-    """Run the passes on a copy of the kernel with this schedule and plan its memory: what overflows, if something does.
+) -> Trial:
+    """Run the passes on a copy of the kernel with this schedule and plan its memory.
 
-    The tiled body of one that fits is kept for the kernel. Raises UserError if a pass does.
+    Raises UserError if a pass does.
     """
     copy = op.clone()
     copy.schedule = schedule
@@ -67,6 +80,4 @@ def try_schedule(
                 raise
     kernels = [kernel for kernel in module.ops if isinstance(kernel, tile.KernelOp)]
     overflow = next((found for kernel in kernels if (found := try_plan(kernel, target)) is not None), None)
-    if overflow is None:
-        keep()
-    return overflow
+    return Trial(overflow, kernels[0], keep)

@@ -1,6 +1,6 @@
 """The schedules that `tile-choose-schedule` considers for a kernel, the best first: all policy is here.
 
-A contraction takes the best tilings by the formula of `analysis.tiling`, a vector kernel the largest tiles, innermost
+A contraction takes the best tilings of `analysis.tiling_search`, a vector kernel the largest tiles, innermost
 dims whole, that leave a few of them to overlap; both then smaller and smaller ones, for as long as they don't fit.
 """
 
@@ -13,14 +13,16 @@ from npu_mlir.passes.tile.candidates.candidate import ScheduleCandidate
 from npu_mlir.passes.tile.candidates.contraction import contraction_candidates
 from npu_mlir.passes.tile.candidates.vector import vector_candidates
 from npu_mlir.passes.tile.kernel import Kernel
+from npu_mlir.passes.tile.operand_heat import Cold
 from npu_mlir.targets.target import Target
 
 
-def candidates(kernel: Kernel, target: Target) -> Iterator[ScheduleCandidate]:
-    """The candidates for a kernel, without those that equal the one before; none if no tile of its product fits."""
+def candidates(kernel: Kernel, target: Target, cold: Cold | None = None) -> Iterator[ScheduleCandidate]:
+    """The candidates for a kernel, without those that equal the one before; none if no tile of its product fits. `cold`
+    are the arguments that come from HBM on a machine with L2, all if it is None."""
     contractions = kernel.contractions
     found = (
-        contraction_candidates(kernel, contractions[0], target)
+        contraction_candidates(kernel, contractions[0], target, cold)
         if contractions
         else vector_candidates(kernel, target)
     )

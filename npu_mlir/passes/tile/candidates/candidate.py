@@ -15,3 +15,5 @@ class ScheduleCandidate:
     schedule: tile.ScheduleAttr
     sizes: KernelSizes
     cycles: float | None = None
+    tiling: int = 0
+    """Candidates of the same number differ only in how much passes through UB at once."""

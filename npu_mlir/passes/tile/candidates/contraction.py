@@ -1,110 +1,91 @@
-"""Candidates for a kernel with a contraction: the best tilings by the formula of `analysis.tiling`."""
+"""Candidates for a kernel with a contraction: the best tilings by the times of `analysis.tiling_search`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 
 from npu_mlir.analysis.dims import DimKind, LoopNestOp
 from npu_mlir.analysis.structured.bodies import SIGNED_WIDENING, body_ops
 from npu_mlir.analysis.structured.fixpipe import Drained, passed
 from npu_mlir.analysis.structured.nest import factor_type, init_of
-from npu_mlir.analysis.structured.roles import contraction_roles
-from npu_mlir.analysis.tiling import ACCUMULATOR, Dim, Product, Tiling, ceil_div, fill_divisors, tilings
+from npu_mlir.analysis.structured.roles import Contraction, contraction_roles
+from npu_mlir.analysis.structured.slopes import least_slope
+from npu_mlir.analysis.tiling import ACCUMULATOR, Dim, Product, fill_divisors
+from npu_mlir.analysis.tiling_search import Tiling, tilings
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import cube_type, element_bits, element_bytes
 from npu_mlir.passes.tile.candidates.candidate import ScheduleCandidate
 from npu_mlir.passes.tile.kernel import Kernel, exact_classes
 from npu_mlir.passes.tile.kernel_sizes import KernelSizes, levels_of
-from npu_mlir.support.arithmetic import round_up
+from npu_mlir.passes.tile.operand_heat import Cold
 from npu_mlir.targets.target import Target
 
 Tensor = TensorType[Attribute]
 
-TRIED_TILINGS = 8
+TRIED_TILINGS = 24
 """Tilings of a contraction that are tried before giving up."""
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """How many elements of an accumulator pass through UB at once, and in how many slots."""
-
-    elements: int
-    slots: int
-
-
-_INIT_SLOTS = 3
-"""Slots of the row that accumulators start from: its load comes before those of the operands of a tile, and should not
-wait until the tile before last is multiplied."""
-
-
 def contraction_candidates(
-    kernel: Kernel, compute: LoopNestOp, target: Target
+    kernel: Kernel, compute: LoopNestOp, target: Target, cold: Cold | None = None
 ) -> Iterator[ScheduleCandidate]:
-    """The best tilings by the formula, each with smaller and smaller pieces through UB."""
+    """The best tilings, each with smaller and smaller pieces through UB. `cold` are the arguments that come from HBM on
+    a machine with L2, all if it is None."""
     product = _product(kernel, compute, target)
-    for tiling in tilings(product, target)[:TRIED_TILINGS]:
-        for piece in _pieces(product, tiling, target):
-            yield _candidate(kernel, product, tiling, piece, target)
+    sources = [_argument(value) for value in cast("linalg.GenericOp", compute.key).inputs[:2]]
+    a, b = (cold is None or source in cold for source in sources)
+    swapped = cast("Contraction", contraction_roles(compute)).swapped
+    found = tilings(product, target, (b, a) if swapped else (a, b))
+    for number, tiling in enumerate(found[:TRIED_TILINGS]):
+        for piece, slots in _pieces(product, tiling, target):
+            yield _candidate(kernel, number, tiling, piece, slots, target)
 
 
-def _pieces(product: Product, tiling: Tiling, target: Target) -> Iterator[_Piece]:
-    whole = math.prod(tiling.tile[d] for d in (*product.m, *product.n))
+def _argument(value: SSAValue) -> int | None:
+    """The number of the kernel's argument that a load brings."""
+    source = value.owner.source if isinstance(value.owner, tile.LoadOp) else None
+    return source.index if isinstance(source, BlockArgument) else None
+
+
+def _pieces(product: Product, tiling: Tiling, target: Target) -> Iterator[tuple[Sequence[int], int]]:
+    """Pieces through UB and their slots: what is stored often takes the place of what arrived; where not, a smaller
+    piece fits."""
     if target.split_cores:
-        yield _Piece(whole, 1)
+        yield tiling.piece, 1
         return
-    # What is stored often takes the place of what arrived; where not, a smaller piece fits.
-    elements = min(whole, target.ub // (2 * (product.passing + product.loaded)))
+    dims = [d for d in (*product.m, *product.n) if not product.dims[d].whole]
+    elements = math.prod(tiling.piece[d] for d in dims)
     while elements:
-        yield _Piece(elements, 2)
+        piece = list(tiling.piece)
+        for d, size in zip(dims, fill_divisors([tiling.tile[d] for d in dims], elements), strict=True):
+            piece[d] = size
+        yield piece, 2
         elements = elements * 3 // 4
-    yield _Piece(1, 1)
+    yield [1 if d in dims else size for d, size in enumerate(tiling.piece)], 1
 
 
 def _candidate(
-    kernel: Kernel, product: Product, tiling: Tiling, piece: _Piece, target: Target
+    kernel: Kernel, number: int, tiling: Tiling, piece: Sequence[int], slots: int, target: Target
 ) -> ScheduleCandidate:
-    classes = kernel.classes.classes
-    tile_ = list(tiling.tile)
-    dims = (*product.m, *product.n)
-    whole = {c.id for c in classes if c.kind is DimKind.MIXED}
-    _round_for_pieces(product, tile_, dims, piece, target, whole)
-    pieces = list(tile_)
-    room = piece.elements // math.prod(tile_[d] for d in dims if d in whole)
-    free = [d for d in dims if d not in whole]
-    for d, size in zip(free, fill_divisors([tile_[d] for d in free], room), strict=True):
-        pieces[d] = size
-    rest = [c.extent for c in classes[len(tile_) :]]
-    sizes = KernelSizes((*tile_, *rest), (*tiling.inner, *rest), (*pieces, *rest))
-    tiles = math.prod(ceil_div(product.dims[d].extent, tile_[d]) for d in tiling.order)
-    rows = product.starts_from_row and tiles > 2
-    l1 = {"a": 2, "b": 2, "init": _INIT_SLOTS} if rows else 2
-    slots = {"l1": l1, "l0a": 2, "l0b": 2, "l0c": tiling.l0c_slots, "ub": piece.slots}
+    rest = [c.extent for c in kernel.classes.classes[len(tiling.tile) :]]
+    sizes = KernelSizes((*tiling.tile, *rest), (*tiling.inner, *rest), (*piece, *rest))
+    a, b = tiling.l1_slots
+    l1 = {"a": a, "b": b, "init": tiling.row_slots} if tiling.row_slots else a if a == b else {"a": a, "b": b}
     schedule = tile.ScheduleAttr.of(
-        slots, levels_of(kernel, sizes), order=tiling.order, bypass_ub=target.split_cores
+        {"l1": l1, "l0a": 2, "l0b": 2, "l0c": tiling.l0c_slots, "ub": slots},
+        levels_of(kernel, sizes),
+        order=tiling.order,
+        keep=tiling.keep,
+        bypass_ub=target.split_cores,
     )
-    return ScheduleCandidate(schedule, sizes, tiling.cycles)
-
-
-def _round_for_pieces(
-    product: Product, tile_: list[int], dims: tuple[int, ...], piece: _Piece, target: Target, whole: set[int]
-) -> None:
-    """Round the dim that will be cut into pieces up, within the padding of the cube, so that it has divisors."""
-    room = piece.elements
-    for d in reversed(dims):
-        if d in whole or tile_[d] <= room:
-            room //= tile_[d]
-            continue
-        side, unit = (product.m, target.cube_m) if d in product.m else (product.n, target.cube_n)
-        if all(tile_[o] == 1 for o in side if o != d):
-            tile_[d] = round_up(tile_[d], unit)
-        return
+    return ScheduleCandidate(schedule, sizes, tiling.cycles, number)
 
 
 def _product(kernel: Kernel, compute: LoopNestOp, target: Target) -> Product:
@@ -119,7 +100,7 @@ def _product(kernel: Kernel, compute: LoopNestOp, target: Target) -> Product:
     position = {c: d for d, c in enumerate(of)}
     maps = [
         tuple(e._replace(coefficients=tuple(e.coefficients[position[c]] for c in range(count))) for e in map_)
-        for map_ in compute.maps[:2]
+        for map_ in (compute.maps[:2] if not roles.swapped else compute.maps[1::-1])
     ]
     element = factor_type(compute)
     batch, m, n, k = (tuple(of[d] for d in dims_) for dims_ in (roles.batch, roles.m, roles.n, roles.k))
@@ -131,8 +112,8 @@ def _product(kernel: Kernel, compute: LoopNestOp, target: Target) -> Product:
 
 
 def _epilogue(kernel: Kernel, contraction: LoopNestOp, target: Target) -> tuple[int, int]:
-    """Bytes per element of the result that the vector unit works through, one operation after the other, without what
-    the fixpipe does on the way; and those that the fixpipe leaves in UB."""
+    """Bytes per element of the result that the vector unit works through, one operation after the other, each times the
+    cycles of a step, without what the fixpipe does on the way; and those that the fixpipe leaves in UB."""
     free = {kernel.classes.class_of[contraction.key][d] for d in contraction.result}
     accumulator = cast("Tensor", cast("linalg.GenericOp", contraction.key).results[0].type).element_type
     total, arrived = 0, [ACCUMULATOR]
@@ -150,26 +131,27 @@ def _epilogue(kernel: Kernel, contraction: LoopNestOp, target: Target) -> tuple[
         }
         for inner in body_ops(generic):
             bytes_ = max(element_bytes(v.type) for v in (*inner.operands, *inner.results))
+            work = bytes_ * least_slope(inner, any(compute.reduction), target)
             before = passing.get(cast("SSAValue", passed(inner)))
             widens = isinstance(inner, SIGNED_WIDENING)
             after = before.state.then(inner) if before is not None and not widens else None
             if before is not None and after is not None:
                 whole.add(inner.results[0])
-                total += bytes_
-                counted = before.counted + bytes_
+                total += work
+                counted = before.counted + work
                 if after.is_possible(target):
                     total, counted = total - counted, 0
                     arrived.append(element_bytes(inner.results[0].type))
                 passing[inner.results[0]] = _Passing(after, counted)
             elif any(v in whole for v in inner.operands) or any(compute.reduction):
                 whole.add(inner.results[0])
-                total += bytes_
+                total += work
     return total, min(arrived)
 
 
 @dataclass(frozen=True)
 class _Passing:
-    """Accumulators on the way through the fixpipe, and the bytes that were counted since it could last stop."""
+    """Accumulators on the way through the fixpipe, and the work that was counted since it could last stop."""
 
     state: Drained
     counted: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import cast
 
 from xdsl.dialects.linalg import ops as linalg
@@ -30,13 +31,13 @@ def vector_candidates(kernel: Kernel, target: Target) -> Iterator[ScheduleCandid
     order = _loop_order(kernel)
     total = max(math.prod(extents[c] for c in nest.classes) for nest in nests)
     budget = max(MIN_ELEMENTS, total // MIN_TILES)
-    while True:
+    for number in count():
         sizes = shrink(nests, extents, budget, target.vector_bytes // 4)
         tiles = tuple(sizes[c] for c in range(len(extents)))
         looped = [c for c in order if sizes[c] < extents[c]]
         for slots in (2,) if budget > 1 else (2, 1):
             schedule = tile.ScheduleAttr.of({"ub": slots}, {"ub": tiles}, order=looped)
-            yield ScheduleCandidate(schedule, KernelSizes(tiles, tiles, tiles))
+            yield ScheduleCandidate(schedule, KernelSizes(tiles, tiles, tiles), tiling=number)
         if budget == 1:
             return
         budget = budget * 2 // 3

@@ -31,7 +31,7 @@
 
 // ISA:       npu_isa.buffer {{.*}} loc("dense"(
 // ISA:       npu_isa.set_flag [MTE2, MTE1, {{.*}}] loc("dense"(
-// ISA:       npu_isa.wait_flag [M, FIX, {{.*}}] loc(fused["dense"({{.*}}), "relu"(
+// ISA:       npu_isa.wait_flag [M, FIX, {{.*}}] loc("dense"(
 // ISA:       npu_isa.fixpipe_ub {{.*}} epilogue <relu> {{.*}} loc(fused["dense"({{.*}}), "relu"(
 // ISA:       npu_isa.store_ub {{.*}} loc("bias+relu"(
 

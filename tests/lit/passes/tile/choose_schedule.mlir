@@ -4,11 +4,11 @@
 
 // Tile sizes for the classes m, n, k, per level where they are cut; the order names what is tiled; slots per space.
 // CHECK-LABEL: tile.kernel @product(
-// CHECK-SAME:    schedule #tile.schedule<l1 = [{{[0-9]+, [0-9]+, [0-9]+}}]{{.*}}, order = [{{.*}}], slots = {l1 = 2, l0a = 2, l0b = 2, l0c = {{[12]}}, ub = {{[12]}}}>
+// CHECK-SAME:    schedule #tile.schedule<l1 = [{{[0-9]+, [0-9]+, [0-9]+}}]{{.*}}, order = [{{.*}}], slots = {l1 = 2, l0a = 2, l0b = 2, l0c = {{[1-4]}}, ub = {{[12]}}}>
 // FITS-LABEL: tile.kernel @product(
 // FITS-COUNT-6:  address = {{[0-9]+}}
-// The remark about the chosen schedule says how many cycles the formula expects; there is one for products only.
-// REMARKS:       remark: [Passed] schedule | Category:tile-choose-schedule | Function=product | EstimatedCycles={{[0-9]+}}, Remark=chosen, Schedule="#tile.schedule<l1 = {{.*}}>"
+// The remark about the chosen schedule says how many cycles are expected, and how many were measured; for products only.
+// REMARKS:       remark: [Passed] schedule | Category:tile-choose-schedule | Function=product | EstimatedCycles={{[0-9]+}}, MeasuredCycles={{[0-9]+}}, Remark=chosen, Schedule="#tile.schedule<l1 = {{.*}}>"
 // REMARKS-NOT:   Function=given
 // REMARKS:       Function=whole | Remark=chosen, Schedule="#tile.schedule<ub = [{{[1-8]}}, 24]
 #gm = #tile.space<gm>

@@ -8,10 +8,10 @@
 // 8x64 and 64x8 elements are 512 bytes, and the result 256. Eight steps of 4x32x4 cover the product; an mmad takes 2 more.
 // CHECK: M = 10 : i64,
 // CHECK-SAME: bytes = 768 : i64
-// In L1 each row, of 4 or 16 bytes, is padded to 32: 32 of them in two slots are 2048 bytes.
-// CHECK: slots = 2 : i64, address = 0 : i64} : memref<32x8xi4, #tile.space<l0b>>
-// CHECK: slots = 2 : i64, address = 0 : i64} : memref<32x8xi4, #tile.space<l1>>
-// CHECK: slots = 2 : i64, address = 2048 : i64} : memref<8x32xi4, #tile.space<l1>>
+// In L1 each row, of 4 or 32 bytes, is padded to 32: 4 of them in two slots are 256 bytes.
+// CHECK: slots = 2 : i64, address = 0 : i64} : memref<64x8xi4, #tile.space<l0b>>
+// CHECK: slots = 2 : i64, address = 0 : i64} : memref<4x64xi4, #tile.space<l1>>
+// CHECK: {address = 256 : i64} : memref<64x8xi4, #tile.space<l1>>
 
 // ISA: packed_elements.mlir:{{[0-9]+}}:5: error: an i4 takes 4 bits: it has no address of its own
 // ISA: note: in pass 'convert-tile-to-npu-isa'

@@ -3,6 +3,7 @@
     python benchmarks/networks.py                               the tables, on the terminal
     python benchmarks/networks.py -k gemm                       rows with this in their names
     python benchmarks/networks.py --page benchmarks/README.md   between the marks of a page
+    python benchmarks/networks.py --link                        with launches linked into programs; --no-link
     python benchmarks/networks.py --compare                     values too, against onnxruntime: minutes
 
 Time alone: one core, batch 1, from an empty L2, in one process. `FIRST` are the figures of this project when the goals
@@ -117,10 +118,10 @@ def path_of(row: Row) -> Path:
     return workload(row.workload) if row.workload in WORKLOADS else fetch(row.workload)
 
 
-def report_for(row: Row) -> Report:
+def report_for(row: Row, link: bool | None = None) -> Report:
     """Compile a row's model and explain its time."""
     program = npu_mlir.compile(
-        path_of(row), target=row.target, precision=row.precision, shapes=dict(row.shapes)
+        path_of(row), target=row.target, precision=row.precision, shapes=dict(row.shapes), link=link
     )
     return report_of(program, {}, program.simulate(check=False, explain=True), [])
 
@@ -200,6 +201,23 @@ def steps_table(measured: list[Measured]) -> str:
     return "\n".join(lines)
 
 
+def reasons(measured: list[Measured]) -> str:
+    """Of rows that fall short, the kernels that are the farthest from ideal, and their largest steps."""
+    lines: list[str] = []
+    for m in measured:
+        if m.enough or m.row.nodes or m.report.waterfall is None:
+            continue
+        total, kernels = m.report.cycles or 1, m.report.waterfall.kernels
+        losses = {id(k): sum(step.cycles for step in k.steps[1:]) for k in kernels}
+        names: list[str] = []
+        for kernel in sorted(kernels, key=lambda k: -losses[id(k)])[:3]:
+            most = max(kernel.steps[1:], key=lambda step: step.cycles)
+            share = f"{100 * losses[id(kernel)] / total:.1f} %"
+            names.append(f"`{kernel.kernel}` {share} (mostly {most.name.replace('_', ' ')})")
+        lines.append(f"- {m.row.name}: {', '.join(names)}")
+    return "\n".join(lines)
+
+
 def page_text(measured: list[Measured]) -> str:
     """What stands between the marks of the page."""
     return "\n\n".join(
@@ -209,6 +227,8 @@ def page_text(measured: list[Measured]) -> str:
             "The way from ideal cycles to cycles, in percent of them ([what the steps are]"
             "(../docs/report.md#from-ideal-cycles-to-cycles)):",
             steps_table(measured),
+            "What falls short, by the kernels that are the farthest from ideal, in percent of all cycles:",
+            reasons(measured) or "- nothing",
         ]
     )
 
@@ -239,6 +259,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure networks and layers on the machine.")
     parser.add_argument("-k", metavar="PART", default="", help="only rows with this in their names")
     parser.add_argument("--page", metavar="FILE.md", type=Path, help="write the tables between marks of it")
+    parser.add_argument(
+        "--link", action=argparse.BooleanOptionalAction, help="link launches into programs, or not"
+    )
     parser.add_argument("--compare", action="store_true", help="compare values with onnxruntime's instead")
     args = parser.parse_args()
     rows = [row for row in ROWS if args.k.lower() in row.name.lower()]
@@ -252,7 +275,7 @@ def main() -> int:
     for row in rows:
         key = (row.workload, row.precision, row.target)
         if key not in known:
-            known[key] = report_for(row)
+            known[key] = report_for(row, args.link)
             gc.collect()
         measured.append(measure(row, known[key]))
         print(f"{row.name}: {_value(row, measured[-1].now)}", file=sys.stderr, flush=True)

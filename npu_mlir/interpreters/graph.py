@@ -161,8 +161,16 @@ def _dequantize(op: Any, x: Array, scale: Array, zero: Array) -> Array:
     return (x.astype(np.float32) - zero.astype(np.float32)) * scale.astype(np.float32)
 
 
+def _requantize(op: Any, x: Array, scale: Array, zero: Array) -> Array:
+    limits = ml_dtypes.iinfo(numpy_dtype(op.result.type))
+    least = limits.min if op.least is None else max(limits.min, op.least.value.data)
+    rounded = np.rint(x.astype(np.float32) * scale)
+    return np.clip(rounded + zero.astype(np.float32), least, limits.max)
+
+
 _register("quantize", _quantize)
 _register("dequantize", _dequantize)
+_register("requantize", _requantize)
 _register("clip", lambda op, x: _clip(x, op.min, op.max))
 _register("leaky_relu", lambda op, x: np.where(x < 0, x * x.dtype.type(op.alpha.value.data), x))
 _register("swish", lambda op, x: _swish(x, op.alpha.value.data))

@@ -24,6 +24,7 @@ _OWN: dict[str, str] = {
     "graph-infer-shapes": "npu_mlir.passes.graph.infer_shapes:InferShapes",
     "graph-fold-constants": "npu_mlir.passes.graph.fold_constants:FoldConstants",
     "graph-fold-batch-norm": "npu_mlir.passes.graph.fold_batch_norm:FoldBatchNorm",
+    "graph-quantize-ops": "npu_mlir.passes.graph.quantize_ops:QuantizeOps",
     "graph-form-sigmoid": "npu_mlir.passes.graph.form_sigmoid:FormSigmoid",
     "graph-form-activations": "npu_mlir.passes.graph.form_activations:FormActivations",
     "graph-form-normalizations": "npu_mlir.passes.graph.form_normalizations:FormNormalizations",

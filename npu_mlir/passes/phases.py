@@ -24,6 +24,8 @@ PIPELINE: tuple[Phase, ...] = (
         "graph",
         (
             "graph-infer-shapes",
+            # Before constants are folded: that makes numbers of the integers that weights are given as.
+            "graph-quantize-ops",
             "graph-fold-constants",
             "canonicalize",
             # Before precision and layout, so that weights are scaled in f32 and only once.

@@ -5,8 +5,8 @@
     note: the inputs are sample 0 of seed 0
 
 Every function with a body runs on random inputs (see `evaluation`) at whatever level the module is at. Integers have to
-be equal. Floats may differ by what another order of summation or one rounding more makes; a pass that means to change
-more than that says so, and is held to it::
+be equal, unless a pass says how many steps they may be apart. Floats may differ by what another order of summation or
+one rounding more makes; a pass that means to change more than that says so, and is held to it::
 
     class Quantize(ModulePass):
         tolerance: ClassVar[Tolerance] = Tolerance(rtol=2e-2, atol=2e-2)
@@ -228,7 +228,7 @@ def find_difference(before: np.ndarray, after: np.ndarray, tolerance: Tolerance)
     if before.size == 0:
         return None
     if before.dtype.kind == "b" or is_integer(before.dtype):
-        excess, allowed = _integer_excess(before, after), "; integers have to be equal"
+        excess, allowed = _integer_excess(before, after, tolerance.steps)
     else:
         excess, allowed = _float_excess(before, after, tolerance)
     wrong = excess > 1
@@ -238,10 +238,12 @@ def find_difference(before: np.ndarray, after: np.ndarray, tolerance: Tolerance)
     return Difference(index, before[index].item(), after[index].item(), int(np.count_nonzero(wrong)), allowed)
 
 
-def _integer_excess(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Zero where two integers are equal, more than one where they are not."""
+def _integer_excess(before: np.ndarray, after: np.ndarray, steps: int) -> tuple[np.ndarray, str]:
+    """Zero where two integers agree, more than one where they do not; what is allowed, in words."""
     distance = np.abs(before.astype(np.float64) - after.astype(np.float64))
-    return np.where(before == after, 0.0, 1.0 + np.maximum(distance, 1.0))
+    allowed = f" by more than {steps}" if steps else "; integers have to be equal"
+    same = (before == after) | ((distance > 0) & (distance <= steps))
+    return np.where(same, 0.0, 1.0 + np.maximum(distance, 1.0)), allowed
 
 
 def _float_excess(before: np.ndarray, after: np.ndarray, tolerance: Tolerance) -> tuple[np.ndarray, str]:

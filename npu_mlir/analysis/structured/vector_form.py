@@ -56,6 +56,7 @@ UNARY: dict[type[Operation], str] = {
     math.AbsFOp: "abs",
     math.AbsIOp: "abs",
     arith.NegfOp: "neg",
+    math.RoundEvenOp: "rint",
 }
 
 BINARY: dict[type[Operation], str] = {

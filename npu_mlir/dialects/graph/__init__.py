@@ -78,7 +78,7 @@ from npu_mlir.dialects.graph.normalization import (
     RmsNormOp,
     SoftmaxOp,
 )
-from npu_mlir.dialects.graph.quantization import DequantizeOp, QuantizeOp
+from npu_mlir.dialects.graph.quantization import DequantizeOp, QuantizeOp, RequantizeOp
 from npu_mlir.dialects.graph.repeat import RepeatOp
 from npu_mlir.dialects.graph.trigonometry import (
     AcoshOp,
@@ -159,6 +159,7 @@ OPS: list[type[Operation]] = [
     ReduceOp,
     RmsNormOp,
     ReluOp,
+    RequantizeOp,
     ReshapeOp,
     RoundOp,
     ScatterOp,
@@ -256,6 +257,7 @@ __all__ = [
     "ReduceOp",
     "ReluOp",
     "RepeatOp",
+    "RequantizeOp",
     "ReshapeOp",
     "RmsNormOp",
     "RoundOp",

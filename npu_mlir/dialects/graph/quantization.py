@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC
 
-from xdsl.dialects.builtin import AnyFloat, IntegerType, i1
+from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, i1, i32
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def
 
 from npu_mlir.dialects.graph import shapes
-from npu_mlir.dialects.graph.base import ANY_TENSOR, Value, element_of, shape_of
+from npu_mlir.dialects.graph.base import ANY_TENSOR, INT, Value, element_of, int_attr, shape_of
 from npu_mlir.dialects.graph.elementwise import ElementwiseOp
 from npu_mlir.dialects.graph.shapes import Shape, ShapeError
 
@@ -79,6 +79,42 @@ class DequantizeOp(ScaledOp):
                 f"input and zero point are {element_of(self.input)} and {element_of(self.zero_point)}"
             )
         return require_scale(self.scale)
+
+
+@irdl_op_definition
+class RequantizeOp(ScaledOp):
+    """
+    The integers that stand for sums of products of such integers: `input * scale`, rounded to the nearest (the even
+    one of two), plus `zero_point`, limited to the range of the type, which is that of `zero_point`.
+
+    The input is i32, the scale f32: what both factors' scales are by that of the result. The sum is rounded to f32 and
+    multiplied in f32. With `from` the result is at least that number: with the zero point, that is a relu.
+
+    ```mlir
+    %0 = graph.requantize %sum, %scale, %zero from -3
+        : (tensor<2x3xi32>, tensor<3xf32>, tensor<i8>) -> tensor<2x3xi8>
+    ```
+    """
+
+    name = "graph.requantize"
+
+    least = opt_prop_def(INT)
+
+    assembly_format = (
+        "$input `,` $scale `,` $zero_point (`from` $least^)? attr-dict `:` functional-type(operands, results)"
+    )
+
+    def __init__(self, input: Value, scale: Value, zero_point: Value, least: int | None = None):
+        super().__init__(input, scale, zero_point)
+        if least is not None:
+            self.properties["least"] = int_attr(least)
+
+    def infer_element_type(self) -> Attribute:
+        if element_of(self.input) != i32 or element_of(self.scale) != f32:
+            raise ShapeError(
+                f"input and scale are i32 and f32, got {element_of(self.input)} and {element_of(self.scale)}"
+            )
+        return require_integer(self.zero_point)
 
 
 def require_integer(value: SSAValue) -> Attribute:

@@ -224,7 +224,7 @@ class VectorInstruction(Instruction):
 
 @irdl_op_definition
 class VUnaryOp(VectorInstruction):
-    """Elementwise function of one source.
+    """Elementwise function of one source; `rint` is the nearest whole number, the even one of two.
 
     Example:
 
@@ -235,7 +235,9 @@ class VUnaryOp(VectorInstruction):
 
     name = "npu_isa.vunary"
     INPUTS: ClassVar[int] = 1
-    KINDS: ClassVar[frozenset[str]] = frozenset({"copy", "exp", "log", "sqrt", "abs", "neg", "relu", "not"})
+    KINDS: ClassVar[frozenset[str]] = frozenset(
+        {"copy", "exp", "log", "sqrt", "abs", "neg", "relu", "not", "rint"}
+    )
 
 
 @irdl_op_definition

@@ -83,6 +83,14 @@ def evaluate(
     return [np.asarray(value) for value in outputs]
 
 
+def is_quantized(proto: onnx.NodeProto, inputs: Sequence[Value | None]) -> bool:
+    """Whether a node makes numbers of integers that have one scale, or one for each element of an axis."""
+    if proto.op_type != "DequantizeLinear" or not isinstance(inputs[0], np.ndarray):
+        return False
+    blocks = any(a.name == "block_size" and a.i for a in proto.attribute)
+    return not blocks and inputs[0].dtype in (np.int8, np.uint8, np.int32)
+
+
 def _parameters(
     proto: onnx.NodeProto, arrays: Sequence[Constant | None], *names: str
 ) -> list[list[int] | None]:

@@ -13,9 +13,10 @@ Does not handle: loops whose count depends on data, optionals, strings.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -31,7 +32,7 @@ from npu_mlir.frontends.onnx.contributed import DEFINITIONS
 from npu_mlir.frontends.onnx.contributed import OPSET as CONTRIBUTED_OPSET
 from npu_mlir.frontends.onnx.control_flow import BODIES
 from npu_mlir.frontends.onnx.converters import converter_of
-from npu_mlir.frontends.onnx.fold import CannotEvaluate, evaluate
+from npu_mlir.frontends.onnx.fold import CannotEvaluate, evaluate, is_quantized
 from npu_mlir.frontends.onnx.functions import DEEPEST, bound, has_body, opsets_of, standard_body
 from npu_mlir.frontends.onnx.host_calls import Deferred, HostCalls
 from npu_mlir.frontends.onnx.inputs import baked_inputs, freeze_inputs, model_inputs
@@ -129,6 +130,9 @@ class _Importer:
         self.functions = {(f.domain, f.name, f.overload): f for f in model.functions}
         self.constants: dict[int, tuple[Constant, SSAValue]] = {}
         """What each array, by its identity, has become. Names wouldn't do: scopes may use the same."""
+        self.quantized: dict[int, tuple[Constant, Callable[[], Sequence[Value | None]]]] = {}
+        """What makes an array, by its identity, of the integers that it is given by. It is integers where a tensor of
+        the module is made of it: passes may compute with these."""
         self.problems: list[str] = []
         self.frozen = frozen
         self.baked = baked
@@ -189,11 +193,19 @@ class _Importer:
         """The array as a constant of the module; made once for each array. Large ones are called by the name."""
         if id(array) not in self.constants:
             try:
-                value = self.add(make_constant(self.store, array, name))
+                value = self._as_quantized(array)
+                value = self.add(make_constant(self.store, array, name)) if value is None else value
             except TypeError as error:
                 raise Unsupported(f"'{name}' has elements of type {array.dtype}") from error
             self.constants[id(array)] = array, value
         return self.constants[id(array)][1]
+
+    def _as_quantized(self, array: Constant) -> SSAValue | None:
+        """The integers that an array is known by, and what makes it of them; None if it is given as it is."""
+        if id(array) not in self.quantized:
+            return None
+        (value,) = self.quantized[id(array)][1]()
+        return value if isinstance(value, SSAValue) else None
 
     def _visit(self, nodes: Sequence[onnx.NodeProto], wanted: set[str], scope: _Scope) -> None:
         """Convert the nodes of a graph on which the wanted names depend."""
@@ -268,9 +280,14 @@ class _Importer:
         at_run_time = any(isinstance(value, SSAValue) for value in tensors)
         if len(tensors) == len(inputs) and not failed_before and not at_run_time:
             try:
-                return evaluate(proto, tensors, scope.opsets)
+                found = evaluate(proto, tensors, scope.opsets)
             except CannotEvaluate:
                 pass
+            else:
+                if is_quantized(proto, tensors) and converter is not None:
+                    make = partial(self._converted, converter, proto, tensors, used, location, scope)
+                    self.quantized[id(found[0])] = found[0], make
+                return found
         if structural or (proto.op_type == "Identity" and len(tensors) < len(inputs)):
             return self._structural(proto, inputs, used, location, scope)
         if len(tensors) < len(inputs):

@@ -40,6 +40,7 @@ UNARY: dict[str, Function] = {
     "neg": np.negative,
     "relu": lambda a: np.maximum(a, a.dtype.type(0)),
     "not": _invert,
+    "rint": np.rint,
 }
 
 BINARY: dict[str, Function] = {

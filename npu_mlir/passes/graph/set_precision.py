@@ -65,6 +65,7 @@ from npu_mlir.dialects.graph import (
     ReduceKind,
     ReduceOp,
     RepeatOp,
+    RequantizeOp,
     ReshapeOp,
     SliceOp,
     SqrtOp,
@@ -90,7 +91,7 @@ from npu_mlir.support.tolerance import TOLERANCES, Tolerance
 
 WIDE, NARROW = Float32Type(), Float16Type()
 
-SENSITIVE = (ExpOp, LogOp, PowOp, SqrtOp, ReciprocalOp, DequantizeOp, QuantizeOp)
+SENSITIVE = (ExpOp, LogOp, PowOp, SqrtOp, ReciprocalOp, DequantizeOp, QuantizeOp, RequantizeOp)
 """Elementwise functions that amplify the rounding of their operands, or whose range exceeds that of f16."""
 
 SUMMING = (ReduceKind.SUM, ReduceKind.MEAN, ReduceKind.PROD)
@@ -254,7 +255,7 @@ def _wide_ops(ops: list[GraphOp]) -> set[Operation]:
     """The ops that have to stay f32, and the elementwise ops whose results go to such ops only."""
     wide: set[Operation] = set()
     for op in reversed(ops):
-        if element_of(op.result) != WIDE and not isinstance(op, QuantizeOp):
+        if element_of(op.result) != WIDE and not isinstance(op, QuantizeOp | RequantizeOp):
             continue
         users = [use.operation for use in op.result.uses]
         feeds_wide = isinstance(op, ElementwiseOp) and bool(users) and all(user in wide for user in users)

@@ -90,7 +90,7 @@ def qlinear_matmul(node: Node) -> SSAValue:
     scale = _scale(
         node, _by_row(node, node.value(1)), _single(node, node.value(4)), _by_row(node, node.value(6))
     )
-    return node.add(graph.QuantizeOp(product, scale, _by_row(node, node.value(7))))
+    return node.add(graph.RequantizeOp(product, scale, _by_row(node, node.value(7))))
 
 
 def _matrix_product(node: Node, lhs: int, lhs_zero: int, rhs: int, rhs_zero: int) -> SSAValue:
@@ -137,7 +137,7 @@ def qlinear_conv(node: Node) -> SSAValue:
         _by_channel(node, node.value(4), rank),
         _single(node, node.value(6)),
     )
-    return node.add(graph.QuantizeOp(total, _scale(node, *scales), _single(node, node.value(7))))
+    return node.add(graph.RequantizeOp(total, _scale(node, *scales), _single(node, node.value(7))))
 
 
 def _convolution(node: Node, image: int, image_zero: int, kernel: int, kernel_zero: int) -> SSAValue:
@@ -198,9 +198,9 @@ def _sum(node: Node, value: SSAValue, axes: list[int], *, keep: bool = True) -> 
 
 
 def _scale(node: Node, lhs: SSAValue, rhs: SSAValue, result: SSAValue) -> SSAValue:
-    """By what sums of products are divided."""
+    """By what sums of products are multiplied."""
     a, b, y = (converted(node, value, f32) for value in (lhs, rhs, result))
-    return node.add(graph.DivOp(y, node.add(graph.MulOp(a, b))))
+    return node.add(graph.DivOp(node.add(graph.MulOp(a, b)), y))
 
 
 def _single(node: Node, value: SSAValue) -> SSAValue:

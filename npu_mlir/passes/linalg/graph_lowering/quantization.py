@@ -14,16 +14,13 @@ from npu_mlir.passes.linalg.scalar_ops import bit_width
 from npu_mlir.passes.linalg.tensor_types import element_of, shape_of
 from npu_mlir.support.diagnostics import UserError
 
-_ROUNDING = 1.5 * 2**23
-"""Added to an f32 of less than 2**22 and taken away again, it leaves the nearest whole number, the even one of two."""
-
 WIDEST = 16
 """Bits of the integers that f32 rounds to exactly."""
 
 
 @lowering(graph.QuantizeOp)
 def quantize(b: Builder, op: graph.QuantizeOp) -> SSAValue:
-    """Limited before it is rounded, a number is small enough to be rounded by a sum."""
+    """Limited before it is rounded: then what the zero point takes out of range is what the limits are."""
     element, known = element_of(op.result), scalar_of(op.zero_point)
     if bit_width(element) > WIDEST:
         raise UserError(f"graph.quantize to {element} has no lowering to linalg", loc=op)
@@ -34,10 +31,33 @@ def quantize(b: Builder, op: graph.QuantizeOp) -> SSAValue:
         quotient = body.cast(body.apply("div", body.cast(x, scale.type), scale), f32)
         if known is not None:
             quotient = _limited(body, quotient, low - known, high - known)
-            rounded = body.apply("sub", body.apply("add", quotient, _ROUNDING), _ROUNDING)
+            rounded = body.apply("roundeven", quotient)
             return body.apply("add", rounded, known) if known else rounded
         quotient = _limited(body, quotient, -span, span)
-        rounded = body.apply("sub", body.apply("add", quotient, _ROUNDING), _ROUNDING)
+        rounded = body.apply("roundeven", quotient)
+        return _limited(body, body.apply("add", rounded, body.cast(zero, f32)), low, high)
+
+    return elementwise(b, op.operands, shape_of(op.result), element, build)
+
+
+@lowering(graph.RequantizeOp)
+def requantize(b: Builder, op: graph.RequantizeOp) -> SSAValue:
+    """As the fixpipe does it: the product limited to what the zero point takes into range, rounded, and the zero point
+    added."""
+    element, known = element_of(op.result), scalar_of(op.zero_point)
+    if bit_width(element) > WIDEST:
+        raise UserError(f"graph.requantize to {element} has no lowering to linalg", loc=op)
+    low, high = lowest(element), highest(element)
+    if op.least is not None:
+        low = max(low, op.least.value.data)
+    span = highest(element) - lowest(element)
+
+    def build(body: Body, x: SSAValue, scale: SSAValue, zero: SSAValue) -> SSAValue:
+        product = body.apply("mul", body.cast(x, f32), scale)
+        if known is not None:
+            rounded = body.apply("roundeven", _limited(body, product, low - known, high - known))
+            return body.apply("add", rounded, known) if known else rounded
+        rounded = body.apply("roundeven", _limited(body, product, -span, span))
         return _limited(body, body.apply("add", rounded, body.cast(zero, f32)), low, high)
 
     return elementwise(b, op.operands, shape_of(op.result), element, build)

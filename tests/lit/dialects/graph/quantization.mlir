@@ -17,6 +17,15 @@ func.func @dequantize(%x: tensor<2x3xi4>, %s: tensor<3xf16>, %z: tensor<i4>) {
   func.return
 }
 
+// CHECK-LABEL: func.func @requantize
+// CHECK-NEXT: {{.*}} = graph.requantize %x, %s, %z : (tensor<2x3xi32>, tensor<3xf32>, tensor<i8>) -> tensor<2x3xi8>
+// CHECK-NEXT: {{.*}} = graph.requantize %x, %s, %z from -3 : (tensor<2x3xi32>, tensor<3xf32>, tensor<i8>) -> tensor<2x3xi8>
+func.func @requantize(%x: tensor<2x3xi32>, %s: tensor<3xf32>, %z: tensor<i8>) {
+  %r = graph.requantize %x, %s, %z : (tensor<2x3xi32>, tensor<3xf32>, tensor<i8>) -> tensor<2x3xi8>
+  %q = graph.requantize %x, %s, %z from -3 : (tensor<2x3xi32>, tensor<3xf32>, tensor<i8>) -> tensor<2x3xi8>
+  func.return
+}
+
 // CHECK-LABEL: func.func @matmul
 // CHECK-NEXT: {{.*}} = graph.matmul %x, %w : (tensor<2x3xi8>, tensor<3x4xi8>) -> tensor<2x4xi32>
 func.func @matmul(%x: tensor<2x3xi8>, %w: tensor<3x4xi8>) {

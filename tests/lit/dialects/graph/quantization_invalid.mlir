@@ -31,3 +31,11 @@ func.func @f(%x: tensor<4x4xi1>) {
   %0 = graph.matmul %x, %x : (tensor<4x4xi1>, tensor<4x4xi1>) -> tensor<4x4xi32>
   func.return
 }
+
+// -----
+
+// CHECK: :{{[0-9]+}}:3: error: 'graph.requantize' op input and scale are i32 and f32, got i32 and f16
+func.func @f(%x: tensor<4xi32>, %s: tensor<f16>, %z: tensor<i8>) {
+  %0 = graph.requantize %x, %s, %z : (tensor<4xi32>, tensor<f16>, tensor<i8>) -> tensor<4xi8>
+  func.return
+}

@@ -1,6 +1,6 @@
 // RUN: not npu-opt %s --split-input-file 2>&1 | filecheck %s
 
-// CHECK: 'npu_isa.vunary' op unknown kind 'tanh', expected one of abs, copy, exp, log, neg, not, relu, sqrt
+// CHECK: 'npu_isa.vunary' op unknown kind 'tanh', expected one of abs, copy, exp, log, neg, not, relu, rint, sqrt
 %u = npu_isa.buffer 1 x 256 at 0 : !npu_isa.addr<ub>
 npu_isa.vunary tanh %u<1>, %u<1> over [64] : f32
 

@@ -1,15 +1,13 @@
 // RUN: npu-opt %s --convert-graph-to-linalg --split-input-file | filecheck %s
 
-// Limited to the range less the zero point, rounded by a sum, then moved to the zero point.
+// Limited to the range less the zero point, rounded, then moved to the zero point.
 // CHECK-LABEL: func.func @known
 // CHECK:       %[[Q:.*]] = arith.divf %{{.*}}, %{{.*}} : f32
 // CHECK:       arith.constant -1.280000e+02 : f32
 // CHECK:       arith.maximumf %[[Q]]
 // CHECK:       arith.constant 1.270000e+02 : f32
 // CHECK:       arith.minimumf
-// CHECK:       %[[C:.*]] = arith.constant 0x4B400000 : f32
-// CHECK-NEXT:  %[[A:.*]] = arith.addf %{{.*}}, %[[C]] : f32
-// CHECK-NEXT:  %[[R:.*]] = arith.subf %[[A]], %[[C]] : f32
+// CHECK-NEXT:  %[[R:.*]] = math.roundeven %{{.*}} : f32
 // CHECK-NEXT:  %[[I:.*]] = arith.fptosi %[[R]] : f32 to i8
 // CHECK-NEXT:  linalg.yield %[[I]] : i8
 func.func @known(%x: tensor<4xf32>, %s: tensor<4xf32>) -> tensor<4xi8> {
@@ -44,4 +42,21 @@ func.func @four_bits(%x: tensor<4xi4>, %s: tensor<4xf32>) -> tensor<4xf32> {
 func.func @bytes(%x: tensor<4x8xi8>, %w: tensor<8x3xi8>) -> tensor<4x3xi32> {
   %0 = graph.matmul %x, %w : (tensor<4x8xi8>, tensor<8x3xi8>) -> tensor<4x3xi32>
   func.return %0 : tensor<4x3xi32>
+}
+
+// -----
+
+// Sums in other units, in the order in which the fixpipe goes.
+// CHECK-LABEL: func.func @requantize
+// CHECK:       %[[F:.*]] = arith.sitofp %{{.*}} : i32 to f32
+// CHECK-NEXT:  %[[M:.*]] = arith.mulf %[[F]], %{{.*}} : f32
+// CHECK:       arith.maximumf %[[M]],
+// CHECK:       %[[L:.*]] = arith.minimumf
+// CHECK-NEXT:  %[[R:.*]] = math.roundeven %[[L]] : f32
+// CHECK:       %[[A:.*]] = arith.addf %[[R]]
+// CHECK-NEXT:  arith.fptosi %[[A]] : f32 to i8
+func.func @requantize(%x: tensor<2x4xi32>, %s: tensor<4xf32>) -> tensor<2x4xi8> {
+  %z = arith.constant dense<3> : tensor<i8>
+  %0 = graph.requantize %x, %s, %z from 3 : (tensor<2x4xi32>, tensor<4xf32>, tensor<i8>) -> tensor<2x4xi8>
+  func.return %0 : tensor<2x4xi8>
 }

@@ -21,7 +21,7 @@
 // RUN: not npu-reduce %s --set ub --lower-to=isa 2>&1 | filecheck %s --check-prefix=PAIR
 
 // TIME: target toy (ub = 8192, rates.gm_ub = 16), f32, 1 core
-// TIME: 2,939
+// TIME: 2,675
 
 // REDUCE: reducing for: kernel '@k0' needs {{[0-9]+}} bytes of ub, 'toy' has 16
 // REDUCED: npu.machine = {name = "toy"

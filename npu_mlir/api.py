@@ -266,8 +266,8 @@ def compile(
     Recurrences and loops of up to `unroll` steps are written out; without it, as few as that pays for.
     `effort` says how schedules are chosen: 1 by estimates, 2 (the default) by measuring what was misjudged as well, 3
     by measuring many.
-    `prefetch` says how far ahead weights are brought to L2, in bytes or as `8MiB`; `off` for not at all. With `link`,
-    launches that follow each other become programs, which the core runs without coming to rest.
+    `prefetch` says how far ahead weights are brought to L2, in bytes or as `8MiB`; `off` for not at all. Unless
+    `link` is false, launches that follow each other become programs, which the core runs without coming to rest.
     With `fast_math`, formulas of functions may be off by more than 1 ulp in f16 and 4 in f32 (`Program.formulas`).
     """
     _check_choice("level", emit, LEVELS)

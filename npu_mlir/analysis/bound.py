@@ -278,6 +278,8 @@ class LaunchWork:
     weights: int
     first: int = 0
     found: int = 0
+    program: int | None = None
+    """The number of the program that it is a section of."""
 
 
 @dataclass(frozen=True)
@@ -291,6 +293,9 @@ class NetworkBounds:
     are free."""
     overlapped: int
     """B3: the busiest pipe of the network, weights once."""
+    linked: int
+    """As the launches are linked: of each program, the busiest pipe over all its sections, and its launch; of launches
+    that are no sections, their bounds."""
 
 
 COMPUTING = ("M", "MTE1", "V", "FIX")
@@ -317,6 +322,20 @@ def network_bounds(launches: Sequence[LaunchWork], target: Target, l2: bool = Fa
         sum(launch.bound.cycles for launch in launches),
         math.ceil(prefetched),
         math.ceil(max(weights, *pipes.values())) if launches else 0,
+        _linked(launches, target),
+    )
+
+
+def _linked(launches: Sequence[LaunchWork], target: Target) -> int:
+    cycles = sum(launch.bound.cycles for launch in launches if launch.program is None)
+    programs: dict[int, dict[str, int]] = {}
+    for launch in launches:
+        if launch.program is not None:
+            pipes = programs.setdefault(launch.program, {})
+            for pipe, own in launch.bound.pipes.items():
+                pipes[pipe] = pipes.get(pipe, 0) + own
+    return cycles + sum(
+        target.latencies["launch"] + max(pipes.values(), default=0) for pipes in programs.values()
     )
 
 

@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects import arith, scf
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from npu_mlir.analysis.boxes import Box, Coordinate, Term
 from npu_mlir.analysis.scalar_forms import Form, ScalarForms, affine_form
 from npu_mlir.dialects import npu_isa, tile
 from npu_mlir.dialects.npu_isa.base import ints
 from npu_mlir.dialects.npu_isa.gm import dim_coefficients
+from npu_mlir.ir.loop_bounds import constant_index
 
 Transfer = npu_isa.GmLoad | npu_isa.GmStore | tile.LoadOp | tile.StoreOp
 """What touches GM, as instructions or as tiles. Those of tiles may also move within the core."""
@@ -76,49 +77,14 @@ def argument_of(op: Transfer) -> int | None:
 
 def covers_all(op: Transfer, forms: ScalarForms) -> bool:
     """Whether an instruction is known to touch every element of its operand, over all its executions."""
-    guarding: list[scf.ForOp] = []
     for around in _around(op):
-        if isinstance(around, scf.IfOp):
-            first = _loops_begun(around, op)
-            if first is None:
-                return False
-            guarding += first
-        elif not isinstance(around, scf.ForOp) or not forms.trips(around):
+        if isinstance(around, scf.IfOp) and leaves_out_repeats(around, op, forms):
+            continue
+        if not isinstance(around, scf.ForOp) or not forms.trips(around):
             return False
     box = gm_box(op, forms)
     loops = [term.loop for c in box if c is not None for term in c.terms]
-    if len(set(loops)) != len(loops) or any(loop in guarding for loop in loops):
-        return False
-    return all(c is not None and _covers(c) for c in box)
-
-
-def _loops_begun(guard: scf.IfOp, op: Operation) -> list[scf.ForOp] | None:
-    """The loops in whose first iterations alone a conditional executes an operation in it; None if it says something
-    else."""
-    if guard.true_region.block.find_ancestor_op_in_block(op) is None:
-        return None
-    pending, loops = list[SSAValue]([guard.cond]), list[scf.ForOp]()
-    while pending:
-        condition = pending.pop().owner
-        if isinstance(condition, arith.AndIOp):
-            pending += condition.operands
-            continue
-        if not isinstance(condition, arith.CmpiOp) or condition.predicate.value.data != _EQUAL:
-            return None
-        index = condition.lhs
-        loop = index.owner.parent_op() if isinstance(index.owner, Block) else None
-        if (
-            not isinstance(loop, scf.ForOp)
-            or index is not loop.body.block.args[0]
-            or condition.rhs is not loop.lb
-        ):
-            return None
-        loops.append(loop)
-    return loops
-
-
-_EQUAL = 0
-"""The predicate `eq` of `arith.cmpi`."""
+    return len(set(loops)) == len(loops) and all(c is not None and _covers(c) for c in box)
 
 
 def _covers(c: Coordinate) -> bool:
@@ -139,6 +105,8 @@ def loops_that_repeat(op: Transfer, forms: ScalarForms) -> tuple[scf.ForOp, ...]
     found: list[scf.ForOp] = []
     inside: list[scf.ForOp] = []
     for around in _around(op):
+        if isinstance(around, scf.IfOp) and leaves_out_repeats(around, op, forms):
+            continue
         if not isinstance(around, scf.ForOp):
             break
         bounds = [bound for loop in inside for bound in (loop.lb, loop.ub, loop.step)]
@@ -146,6 +114,51 @@ def loops_that_repeat(op: Transfer, forms: ScalarForms) -> tuple[scf.ForOp, ...]
             found.append(around)
         inside.append(around)
     return tuple(reversed(found))
+
+
+def leaves_out_repeats(around: scf.IfOp, op: Transfer, forms: ScalarForms) -> bool:
+    """Whether a conditional around an instruction leaves out only what has been touched already: it is executed in the
+    first iterations of loops that do not move it, or but for the first tiles, which are loaded at the top of the
+    kernel (`tile-keep-operands`, `tile-load-ahead`)."""
+    if around.true_region.block.find_ancestor_op_in_block(op) is None:
+        return False
+    conditions, found = [around.cond], []
+    while conditions:
+        owner = conditions.pop().owner
+        if isinstance(owner, arith.AndIOp):
+            conditions += owner.operands
+        elif isinstance(owner, arith.CmpiOp):
+            found.append(owner)
+        else:
+            return False
+    return all(_is_first_of(c, op, forms) or _is_behind_first(c, op) for c in found)
+
+
+EQ, UGE = 0, 9
+"""Predicates of `arith.cmpi`."""
+
+
+def _is_first_of(condition: arith.CmpiOp, op: Transfer, forms: ScalarForms) -> bool:
+    """Whether a condition holds in the first iteration of a loop that does not move an instruction."""
+    index = condition.lhs
+    loop = index.owner.parent_op() if isinstance(index, BlockArgument) and not index.index else None
+    return (
+        condition.predicate.value.data == EQ
+        and isinstance(loop, scf.ForOp)
+        and condition.rhs is loop.lb
+        and all(forms.step(value, loop) == 0 for value in op.indices)
+    )
+
+
+def _is_behind_first(condition: arith.CmpiOp, op: Transfer) -> bool:
+    """Whether a condition leaves out first tiles, of an instruction that there is at the top of the kernel as well."""
+    if condition.predicate.value.data != UGE or not constant_index(condition.rhs):
+        return False
+    kernel = op.parent_op()
+    while kernel is not None and not isinstance(kernel, tile.KernelOp):
+        kernel = kernel.parent_op()
+    first = kernel.body.block.ops if kernel is not None else ()
+    return any(type(o) is type(op) and gm_value(o) is gm_value(op) and o.map == op.map for o in first)
 
 
 def _around(op: Operation) -> Iterator[Operation]:

@@ -63,6 +63,7 @@ _OWN: dict[str, str] = {
     "tile-keep-operands": "npu_mlir.passes.tile.keep_operands:KeepOperands",
     "tile-double-buffer": "npu_mlir.passes.tile.double_buffer:DoubleBuffer",
     "tile-link-kernels": "npu_mlir.passes.tile.link_kernels:LinkKernels",
+    "tile-load-ahead": "npu_mlir.passes.tile.load_ahead:LoadAhead",
     "tile-plan-memory": "npu_mlir.passes.tile.plan_memory:PlanMemory",
     "tile-prefetch-weights": "npu_mlir.passes.tile.prefetch_weights:PrefetchWeights",
     # npu_isa

@@ -94,6 +94,7 @@ PIPELINE: tuple[Phase, ...] = (
             "tile-keep-operands",
             "tile-double-buffer",
             "tile-link-kernels",
+            "tile-load-ahead",
             "tile-plan-memory",
             # What is in L2 depends on where results lie.
             "tile-prefetch-weights",

@@ -6,7 +6,8 @@ from L2 or HBM; which of the two a launch found it in, the simulation says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 
@@ -18,7 +19,7 @@ from npu_mlir.analysis.bound import Bound, LaunchWork, NetworkBounds, Reads, l2_
 from npu_mlir.analysis.gm_addresses import GmAddresses
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.dialects.npu_isa.base import ints
-from npu_mlir.dialects.tile import KernelOp, LaunchOp, ProgramOp, element_bits, storage_bytes
+from npu_mlir.dialects.tile import KernelOp, LaunchOp, ProgramOp, YieldOp, element_bits, storage_bytes
 from npu_mlir.simulator import Launch, SimulationResult
 from npu_mlir.targets.target import Target
 
@@ -64,10 +65,40 @@ class LaunchBounds:
             self._reads[kernel] = noted_reads(self.kernels[kernel])
         return self._reads[kernel]
 
+    def least(self, number: int) -> int | None:
+        """The cycles that a launch takes at least; of a section of a program, which may overlap with those around it,
+        what its busiest pipe has to do. None for kernels that were not compiled by us."""
+        found = self.of(self.simulation.launches[number])
+        if found is None:
+            return None
+        if not self.linked[number]:
+            return found.cycles
+        # The launch is part of the first section.
+        first = number == 0 or self.programs[number - 1] != self.programs[number]
+        launch = self.target.latencies["launch"] if first else 0
+        return launch + max(found.pipes.values(), default=0)
+
     @cached_property
     def linked(self) -> list[bool]:
         """Whether each launch is a section of a program, which may overlap with those around it."""
-        return [any(isinstance(around, ProgramOp) for around in _ancestors(op)) for op in self._order]
+        return [program is not None for program in self.programs]
+
+    @cached_property
+    def programs(self) -> list[int | None]:
+        """For each launch, the number of the program that it is a section of."""
+        found: list[int | None] = []
+        count, program = 0, None
+        for op in GmAddresses(self.module).run(self.module):
+            match op:
+                case ProgramOp():
+                    count, program = count + 1, count
+                case YieldOp():
+                    program = None
+                case LaunchOp():
+                    found.append(program)
+                case _:
+                    pass
+        return found
 
     @cached_property
     def weights(self) -> list[tuple[int, ...]]:
@@ -82,11 +113,12 @@ class LaunchBounds:
     def network(self) -> NetworkBounds | None:
         """The bounds of the whole run; None if a launch has none."""
         launches: list[LaunchWork] = []
-        for weights, launch in zip(self.weights, self.simulation.launches, strict=False):
+        runs = zip(self.weights, self.programs, self.simulation.launches, strict=False)
+        for weights, program, launch in runs:
             least = self.of(launch)
             if least is None:
                 return None
-            launches.append(self._work(weights, launch, least))
+            launches.append(replace(self._work(weights, launch, least), program=program))
         return network_bounds(launches, self.target, self.l2) if launches else None
 
     def _work(self, weights: Sequence[int], launch: Launch, least: Bound) -> LaunchWork:
@@ -101,13 +133,6 @@ class LaunchBounds:
             if operand.hot and not operand.prefetched:
                 found += size
         return LaunchWork(least, sum(own), first, found)
-
-
-def _ancestors(op: Operation) -> Iterator[Operation]:
-    around = op.parent_op()
-    while around is not None:
-        yield around
-        around = around.parent_op()
 
 
 def noted_reads(kernel: KernelOp) -> Reads | None:

@@ -107,7 +107,7 @@ class LaunchRow:
     """Bytes that it loads from HBM, or from GM on a machine without L2."""
     stored: int = 0
     bound: int | None = None
-    """Cycles that it takes at least."""
+    """Cycles that it takes at least; of a section of a program, what its busiest pipe has to do."""
     operands: tuple[OperandHeat, ...] = ()
     """Of each operand and result, where it was and why, and its bytes."""
 
@@ -222,7 +222,7 @@ def report_of(
     machine = target_of(program.module)
     peak = machine.peak_macs(precision)
     bounds_of = LaunchBounds(program.module, machine, simulation)
-    launches = [_launch_row(run, bounds_of.cycles(run)) for run in simulation.launches]
+    launches = [_launch_row(run, bounds_of.least(i)) for i, run in enumerate(simulation.launches)]
     kernels = _kernel_rows(program, simulation, peak, launches)
     macs = sum(kernel.macs for kernel in kernels)
     bounds = bounds_of.network()
@@ -241,7 +241,7 @@ def report_of(
         graph_ops=_by_graph_op(launches),
         critical=_critical(kernels),
         bounds=bounds,
-        efficiency=bounds.serial / simulation.cycles if bounds is not None and simulation.cycles else None,
+        efficiency=bounds.linked / simulation.cycles if bounds is not None and simulation.cycles else None,
         assumptions=assumptions(machine, len(launches), work.calls, simulation.l2),
         formulas=formulas_in(program.module),
         memory=_memory(simulation, launches) if machine.l2 else None,

@@ -46,7 +46,7 @@ def add_model_options(parser: ArgumentParser) -> None:
     add(
         "--link",
         action=argparse.BooleanOptionalAction,
-        help="run launches that follow each other as one program (off by default)",
+        help="run launches that follow each other as one program (default), or each alone",
     )
     add(
         "-O",

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
 import numpy as np
 from xdsl.builder import ImplicitBuilder
@@ -174,21 +175,27 @@ def graph_of(case: Case) -> ModuleOp:
     return module
 
 
-def compiled(case: Case) -> ModuleOp:
-    """The case at the level of instructions."""
+def compiled(case: Case, link: bool = False) -> ModuleOp:
+    """The case at the level of instructions, each kernel alone unless they are linked."""
     module, ctx = graph_of(case), make_context()
     verify(module)
     for phase in phases_between(None, "isa"):
         for name in phase.passes:
             if name == "tile-choose-schedule" and case.shrink:
                 _choose(module, dataclasses.replace(get_target(case.target), **case.shrink))
-            load_pass(name)(**_options(name, case)).apply(ctx, module)
+            load_pass(name)(**_options(name, case, link)).apply(ctx, module)
     verify(module)
     return module
 
 
-def _options(name: str, case: Case) -> dict[str, str]:
-    return {"precision": case.precision} if name == "graph-set-precision" else {}
+def _options(name: str, case: Case, link: bool) -> dict[str, Any]:
+    match name:
+        case "graph-set-precision":
+            return {"precision": case.precision}
+        case "tile-link-kernels":
+            return {"enable": link}
+        case _:
+            return {}
 
 
 def _choose(module: ModuleOp, small: Target) -> None:

@@ -14,7 +14,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
 from isa_programs import gemm, parse
-from npu_mlir.analysis.loop_periods import loop_periods
+from npu_mlir.analysis.loop_periods import Period, loop_periods
 from npu_mlir.dialects import tile
 from npu_mlir.simulator import KernelStats, SimulationResult, simulate
 from npu_mlir.simulator.errors import SimulationError
@@ -89,7 +89,10 @@ def nests(draw: st.DrawFn, depth: int = 0, event: int = 0) -> str:
     if draw(st.integers(0, 5)) == 0:
         within += "\nnpu_isa.barrier"
     if draw(st.integers(0, 5)) == 0:
-        condition = f"%q{name} = arith.cmpi slt, %i{name}, %c5 : index"
+        left = draw(st.sampled_from((f"%i{name}", f"%n{name}")))
+        predicate = draw(st.sampled_from(("slt", "eq", "ne", "uge", "sgt")))
+        bound = draw(st.sampled_from((0, 1, 5, 20)))
+        condition = f"%q{name} = arith.cmpi {predicate}, {left}, %c{bound} : index"
         within = f"{condition}\nscf.if %q{name} {{\n{within}\n}} else {{\n{consume}\n}}"
     if draw(st.booleans()):
         head = f"scf.for %i{name} = %c0 to %c{trips * step} step %c{step} {{\n"
@@ -198,10 +201,37 @@ def test_the_budget_counts_unrolled_loops():
         timed_in_place(body, budget=1299)
 
 
-def periods(body: str) -> list[int | None]:
+def all_periods(body: str) -> list[Period | None]:
     kernel = next(op for op in program(body).ops if isinstance(op, tile.KernelOp))
     found = loop_periods(kernel)
     return [found.get(op) for op in kernel.walk() if isinstance(op, scf.ForOp)]
+
+
+def periods(body: str) -> list[int | None]:
+    return [None if period is None else period.length for period in all_periods(body)]
+
+
+def test_parts():
+    """Where the outcome of a condition may change: in the loops whose iterations it compares."""
+
+    def parts(condition: str, values: str = "") -> list[tuple[int, ...] | None]:
+        body = f"""
+scf.for %i = %c0 to %c12 step %c2 {{
+  scf.for %j = %c0 to %c5 step %c1 {{
+    {values}
+    %q = arith.cmpi {condition} : index
+    scf.if %q {{ npu_isa.barrier }} }} }}"""
+        return [None if period is None else period.parts for period in all_periods(body)]
+
+    count = "%i5 = arith.muli %i, %c5 : index\n%h = arith.floordivsi %i5, %c2 : index"
+    count += "\n%n = arith.addi %h, %j : index"
+    assert parts("eq, %i, %c0") == [(1,), ()]
+    assert parts("eq, %i, %c4") == [(2, 3), ()]
+    assert parts("slt, %j, %c3") == [(), (3, 4)]
+    assert parts("eq, %j, %i") == [(1, 2, 3), None]
+    assert parts("uge, %n, %c1", count) == [(1,), (1, 2)]
+    assert parts("eq, %n, %c12", count) == [(2, 3), None]
+    assert parts("ult, %u, %j", "%u = arith.subi %j, %c1 : index") == [None, None]
 
 
 def test_periods():
@@ -221,7 +251,7 @@ def test_a_count_that_runs_through_all_loops():
     module = parse(gemm(256, 256, 256, tile=(64, 64, 64), k0=16))
     kernel = next(op for op in module.ops if isinstance(op, tile.KernelOp))
     found = loop_periods(kernel)
-    assert [found[op] for op in kernel.walk() if isinstance(op, scf.ForOp)] == [1, 2, 2, 2]
+    assert [found[op].length for op in kernel.walk() if isinstance(op, scf.ForOp)] == [1, 2, 2, 2]
 
 
 def test_millions_of_instructions_take_no_time():

@@ -162,7 +162,7 @@ builtin.module {{
         (
             "scf.for %j = %c0 to %c3 step %c1 { %q = arith.cmpi eq, %j, %c0 : index\n"
             "scf.if %q { scf.for %i = %c0 to %c64 step %c8 { LOAD[%i] } } }",
-            (True, 0),
+            (True, 1),
         ),
         (
             "scf.for %j = %c0 to %c3 step %c1 { scf.for %i = %c0 to %c64 step %c8 {\n"

@@ -300,7 +300,7 @@ class LaunchOp(IRDLOperation):
                 )
             return
         for number in ahead:
-            writer = _section_that_writes(self.inputs[number], program) if number < len(self.inputs) else self
+            writer = writer_in_program(self.inputs[number], program) if number < len(self.inputs) else self
             if writer is not None:
                 raise VerifyException(
                     f"'@{kernel.sym_name.data}' loads argument {number} ahead of its boundary, and a section of this "
@@ -388,7 +388,7 @@ def _is_lowered(kernel: KernelOp) -> bool:
     return any(op.name.startswith("npu_isa.") for op in kernel.body.block.ops)
 
 
-def _section_that_writes(value: SSAValue, program: Operation) -> Operation | None:
+def writer_in_program(value: SSAValue, program: Operation) -> Operation | None:
     """The op of a program that a value, or what it is a view of, comes from; None if it is from outside."""
     owner = value.owner
     while isinstance(owner, Operation) and owner.name in (

@@ -414,10 +414,13 @@ def _write(whole: Sequence[_Unit]) -> dict[OpResult, Place]:
 
 def _first(unit: _Unit) -> Operation:
     """The op in front of which a tensor is reserved: the first of those that make it and its parts in place."""
-    first = unit.value.owner
-    for part in unit.parts:
-        maker = part.value.owner
-        if part.strides is not None and _is_before(maker, first):
+    makers = [unit.value.owner, *(part.value.owner for part in unit.parts if part.strides is not None)]
+    if len({maker.parent for maker in makers}) > 1:
+        # It is seen inside and outside of programs.
+        makers = [list(_out_of_programs(maker))[-1] for maker in makers]
+    first, *others = makers
+    for maker in others:
+        if maker.is_before_in_block(first):
             first = maker
     return first
 

@@ -23,7 +23,7 @@ After:
       tile.yield %0
     }
 
-Leaves alone: single launches, and without `enable=true` everything.
+Leaves alone: single launches, and with `enable=false` everything.
 Does not handle: kernels of instructions, whose flags order them already (an error); programs across iterations of a
 loop in which the host computes.
 """
@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -53,7 +54,7 @@ class LinkKernels(ModulePass):
     """Wrap launches that follow each other in `tile.program`."""
 
     name = "tile-link-kernels"
-    enable: bool = False
+    enable: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not self.enable:
@@ -148,7 +149,6 @@ def add_boundary(kernel: tile.KernelOp) -> None:
                 "convert-tile-to-npu-isa",
                 loc=kernel,
             )
-    first = top.first_op
-    assert first is not None
+    first = next(op for op in top.ops if not isinstance(op, tile.AllocOp | arith.ConstantOp))
     with located(first):
         top.insert_op_before(tile.BoundaryOp(), first)

@@ -46,7 +46,7 @@ for (const [name, value] of [
   ["cycles", num(R.cycles)], ["time", `${(R.cycles / D.clock).toFixed(1)} us at ${num(D.clock)} MHz`], ["precision", R.precision],
   ["cores", R.cores], ...(R.memory && R.memory.l2 !== "off" ? [["L2 at the start", R.memory.l2], ["from L2", size(R.memory.hits)], ["from HBM", size(R.memory.misses)], ["prefetched", size(R.memory.prefetched)]] : []), ["launches", D.launches.length], ["instructions", num(R.instructions)],
   ["MAC utilisation", pct(R.mac_utilisation)], ["lower bound / cycles", R.bounds ? pct(R.efficiency) : "no bound is known"],
-  ...(R.bounds ? [["at least, launch by launch", num(R.bounds.serial)], ["with weights ahead", num(R.bounds.prefetched)], ["busiest pipe alone", num(R.bounds.overlapped)]] : [])]) {
+  ...(R.bounds ? [["at least, launch by launch", num(R.bounds.serial)], ...(R.bounds.linked !== R.bounds.serial ? [["at least, as linked", num(R.bounds.linked)]] : []), ["with weights ahead", num(R.bounds.prefetched)], ["busiest pipe alone", num(R.bounds.overlapped)]] : [])]) {
   const s = make("span", name + " "); s.append(make("b", value)); $("facts").append(s);
 }
 for (const a of R.assumptions) $("assumptions").append(make("li", a));

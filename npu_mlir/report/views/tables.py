@@ -45,8 +45,9 @@ def print_report(report: Report, explain: bool = False, waterfall: bool = False)
     if report.bounds is not None:
         b = report.bounds
         console.print(
-            f"Lower bounds: {b.serial:,} launch by launch, {b.prefetched:,} with weights ahead, "
-            f"{b.overlapped:,} of the busiest pipe"
+            f"Lower bounds: {b.serial:,} launch by launch, "
+            + (f"{b.linked:,} as linked, " if b.linked != b.serial else "")
+            + f"{b.prefetched:,} with weights ahead, {b.overlapped:,} of the busiest pipe"
         )
     if report.memory is not None and report.memory.l2 != "off":
         console.print(_memory_line(report.memory))

@@ -135,8 +135,7 @@ def attribute(
     for key, cycles in parts(observer.link):
         by_key[key] += cycles
     assert by_key.total() == end, "the critical path does not make the time"
-    if len(texts) != len(observer.sites):
-        texts = [" ".join(str(site.op).split()) for site in observer.sites]
+    texts = _texts(observer, texts)
     sites = [_site(i, site, texts[i], by_key) for i, site in enumerate(observer.sites)]
     return Attribution(
         total,
@@ -147,6 +146,13 @@ def attribute(
         _overlap(observer, observer.counted(end)),
         _chain(observer.link) if chain else [],
     )
+
+
+def _texts(observer: Observer, texts: Sequence[str]) -> Sequence[str]:
+    """The texts of the sites, found here if those that are given are not as many."""
+    if len(texts) == len(observer.sites):
+        return texts
+    return [" ".join(str(site.op).split()) for site in observer.sites]
 
 
 def attribute_sections(
@@ -160,6 +166,7 @@ def attribute_sections(
     """
     end = observer.finish(now)
     observer.activity.count(end)
+    texts = _texts(observer, texts)
     cuts = [*observer.cuts, observer.cut()]
     by_key = Counter[Key]()
     chain = _chain(observer.link) if observer.recording is not None else []

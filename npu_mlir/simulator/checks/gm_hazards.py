@@ -59,11 +59,16 @@ class GmArray:
         return self.place is not None and self.place.start < place.stop and place.start < self.place.stop
 
     def elements_of(self, other: GmArray, elements: np.ndarray) -> np.ndarray:
-        """The elements here that share bytes with elements of another array."""
+        """The elements here that share bytes with elements of another array, which are sorted; some perhaps twice."""
         assert self.place is not None and other.place is not None
-        first = other.place.start - self.place.start + elements.ravel() * other.bytes
-        steps = [*range(0, other.bytes, self.bytes), other.bytes - 1]
-        found = np.unique((first[:, None] + steps) // self.bytes)
+        ahead, elements = other.place.start - self.place.start, elements.ravel()
+        if other.bytes == self.bytes and ahead % self.bytes == 0:
+            found = elements + ahead // self.bytes
+        else:
+            steps = [*range(0, other.bytes, self.bytes), other.bytes - 1]
+            found = ((ahead + elements * other.bytes)[:, None] + steps).ravel() // self.bytes
+        if found.size and found[0] >= 0 and found[-1] < self.written.size:
+            return found
         return found[(found >= 0) & (found < self.written.size)]
 
 
@@ -270,7 +275,12 @@ class KernelGm:
         touched = box.part_of(result.numbers, origin)
         if touched is None:
             return
+        own, size = result.array.place, result.array.bytes
+        assert own is not None
+        place = range(own.start + int(touched.min()) * size, own.start + (int(touched.max()) + 1) * size)
         for array in result.array.sharing:
+            if not array.shares(place):
+                continue
             elements = array.elements_of(result.array, touched)
             for (other, other_write), last in array.last.items():
                 if other == pipe or not (write or other_write) or not elements.size:

@@ -1,7 +1,7 @@
 // Launches that follow each other become a program, with views and loops of launches between them. Weights and constants
 // are defined before it. The kernels get a boundary, once.
 
-// RUN: npu-opt %s --tile-link-kernels='enable=true' | filecheck %s
+// RUN: npu-opt %s --tile-link-kernels | filecheck %s
 // CHECK-LABEL: func.func @chain
 // CHECK-NEXT:    %0 = graph.weight @w : tensor<8x8xf32>
 // CHECK-NEXT:    %v = tile.program -> tensor<64xf32> {
@@ -29,25 +29,25 @@
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return %u, %v
 // CHECK-LABEL: tile.kernel @k
+// CHECK-NEXT:    %x = tile.alloc
 // CHECK-NEXT:    tile.boundary
-// CHECK-NEXT:    tile.alloc
 // CHECK-NOT:     tile.boundary
 // CHECK-LABEL: tile.kernel @add
 
-// Programs that are there stay, and by default nothing happens.
-// RUN: npu-opt %s --tile-link-kernels='enable=true' | npu-opt --tile-link-kernels='enable=true' | filecheck %s
-// RUN: npu-opt %s --tile-link-kernels | filecheck %s --check-prefix=NONE
+// Programs that are there stay.
+// RUN: npu-opt %s --tile-link-kernels | npu-opt --tile-link-kernels | filecheck %s
+// RUN: npu-opt %s --tile-link-kernels=enable=false | filecheck %s --check-prefix=NONE
 // NONE-NOT: tile.program
 // NONE-NOT: tile.boundary
 
 // Results have the places that they had without programs.
-// RUN: npu-opt %s --pass-pipeline='builtin.module(tile-link-kernels{enable=true},tile-plan-memory)' | filecheck %s --check-prefix=PLAN
+// RUN: npu-opt %s --pass-pipeline='builtin.module(tile-link-kernels,tile-plan-memory)' | filecheck %s --check-prefix=PLAN
 // PLAN: tile.launch @k(%x) {result_offsets = array<i64: 0>}
 // PLAN: tile.launch @add(%y, %w) {result_offsets = array<i64: 512>}
 // PLAN: tile.launch @k(%z) {result_offsets = array<i64: 0>}
 
 // Kernels of instructions are ordered already.
-// RUN: not npu-opt %s --pass-pipeline='builtin.module(tile-plan-memory,convert-tile-to-npu-isa,tile-link-kernels{enable=true})' 2>&1 | filecheck %s --check-prefix=LATE
+// RUN: not npu-opt %s --pass-pipeline='builtin.module(tile-plan-memory,convert-tile-to-npu-isa,tile-link-kernels)' 2>&1 | filecheck %s --check-prefix=LATE
 // LATE: error: '@k' consists of instructions: kernels are linked before convert-tile-to-npu-isa
 
 builtin.module attributes {npu.target = "toy"} {

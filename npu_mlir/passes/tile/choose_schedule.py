@@ -64,7 +64,7 @@ class ChooseSchedule(ModulePass):
         if self.effort not in MEASURED:
             raise UserError(f"the effort can't be {self.effort}: it is 1, 2 or 3")
         target = target_of(op)
-        passes, cold, measure = tried_passes(), cold_operands(op), present_measure()
+        passes, cold, measure = tried_passes(), cold_operands(op, target), present_measure()
         # What passes of plugins make of a kernel is measured in the program only.
         if measure is None or [pass_.name for pass_ in passes] != default_passes():
             measure = None

@@ -12,9 +12,11 @@ is known.
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Sequence
+from collections.abc import Container, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from npu_mlir.simulator.attribution.attribution import Attribution, attribute_sections
 from npu_mlir.simulator.attribution.recording import Recording
@@ -76,6 +78,8 @@ class ProgramRun:
         """When the time of the clock began."""
         self._complete = 0
         """When all sections so far are complete."""
+        self._kept: list[np.ndarray] = []
+        """Arrays that stand for others, so that none gets the `id` of one that was used."""
         self._cost = target.latencies["section"]
         self._ends: list[int] = []
 
@@ -97,6 +101,13 @@ class ProgramRun:
         self._clock.now += self._cost if self._ends else 0
         if not self._explained:
             self._base += self._clock.now
+
+    def note_views(self, arguments: Iterable[tuple[np.ndarray, np.ndarray]]) -> None:
+        """Say which arguments of the next section stand for arrays with gaps, and for which."""
+        for array, view in arguments:
+            if self.run.hazards is not None and array is not view and not view.flags.c_contiguous:
+                self.run.hazards.gm.views[id(array)] = view
+                self._kept.append(array)
 
     def section(
         self,

@@ -437,6 +437,7 @@ class _Host(Interpreter):
                     array.reshape(-1).view(np.uint8).fill(0xFF)
             try:
                 if self.running is not None:
+                    self.running.note_views(zip([*inputs, *whole], [*args[:count], *outputs], strict=True))
                     self._section(op, [*inputs, *whole], placed, values=True)
                 else:
                     program.launch(inputs, whole, placed)

@@ -12,6 +12,8 @@ import pytest
 import npu_mlir
 from npu_mlir.analysis.joins import Home, Join, homes
 from npu_mlir.analysis.placed_parts import Part
+from npu_mlir.simulator.checks import gm_hazards
+from npu_mlir.simulator.checks.gm_hazards import GmArray
 from npu_mlir.validation.equivalence import EquivalenceChecker
 from operators import model, node, reference
 
@@ -74,6 +76,22 @@ def test_a_dense_block_is_one_tensor(target: str, precision: str):
 
 def test_a_dense_block_in_one_program():
     assert placed(agree(*dense_block(), link=True)) == 5
+
+
+def test_parts_share_the_elements_of_the_whole():
+    """For the search for races: by their bytes, not by their numbers."""
+    whole = np.zeros((4, 6), np.float32)
+    part, other = whole[:, 2:4], whole[:, 4:]
+    arrays = {
+        name: GmArray(view.size, 4, gm_hazards.byte_range(view), gm_hazards.byte_offsets(view))
+        for name, view in (("part", part), ("other", other))
+    }
+    arrays["whole"] = GmArray(24, 4, gm_hazards.byte_range(whole))
+    every = np.arange(8)
+    assert arrays["whole"].elements_of(arrays["part"], every).tolist() == [2, 3, 8, 9, 14, 15, 20, 21]
+    assert arrays["part"].elements_of(arrays["whole"], np.array([1, 3, 8, 10])).tolist() == [1, 2]
+    assert arrays["other"].elements_of(arrays["part"], every).tolist() == []
+    assert arrays["part"].elements_of(arrays["part"], np.array([5])).tolist() == [5]
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, 3])

@@ -3,7 +3,8 @@
 A result must be written completely, and not be read before. An array that several pipes touch is checked element by
 element for races. Where kernels follow each other these are all arrays. An array is known again by its address or name,
 whatever shape it has in a kernel. Arrays may share bytes, as a memory plan lets them: what touches one then races with
-what touches the same bytes of the other, and what is written to one is no longer there in the other.
+what touches the same bytes of the other, and what is written to one is no longer there in the other. A part of a larger
+array, whose elements have others in between, is known by its strides as well.
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ INSTRUCTION_BITS = 24
 
 
 class GmArray:
-    """An array in GM: what is known of each element, in their order. `place` are its bytes, if these are known."""
+    """An array in GM: what is known of each element, in their order. `place` are its bytes, if these are known, and
+    `offsets` where in it the elements begin, unless they lie one behind the other."""
 
-    def __init__(self, size: int, bytes_: int, place: range | None):
+    def __init__(self, size: int, bytes_: int, place: range | None, offsets: np.ndarray | None = None):
+        self.offsets = offsets
         self.bytes = bytes_
         """Of an element."""
         self.place = place
@@ -62,6 +65,9 @@ class GmArray:
         """The elements here that share bytes with elements of another array, which are sorted; some perhaps twice."""
         assert self.place is not None and other.place is not None
         ahead, elements = other.place.start - self.place.start, elements.ravel()
+        if self.offsets is not None or other.offsets is not None:
+            first = elements * other.bytes if other.offsets is None else other.offsets[elements]
+            return self._elements_at(((first + ahead)[:, None] + np.arange(other.bytes)).ravel())
         if other.bytes == self.bytes and ahead % self.bytes == 0:
             found = elements + ahead // self.bytes
         else:
@@ -70,6 +76,17 @@ class GmArray:
         if found.size and found[0] >= 0 and found[-1] < self.written.size:
             return found
         return found[(found >= 0) & (found < self.written.size)]
+
+    def _elements_at(self, bytes_: np.ndarray) -> np.ndarray:
+        """The elements that have some of these bytes, counted from the first of its place."""
+        if self.offsets is None:
+            found = np.unique(bytes_ // self.bytes)
+            return found[(found >= 0) & (found < self.written.size)]
+        order = np.argsort(self.offsets, kind="stable")
+        starts = self.offsets[order]
+        at = np.searchsorted(starts, bytes_, "right") - 1
+        inside = (at >= 0) & (bytes_ < starts[at] + self.bytes)
+        return np.unique(order[at[inside]])
 
 
 class _Argument:
@@ -98,6 +115,8 @@ class GmMemory:
         self.alone = alone
         self.arrays: dict[Hashable, GmArray] = {}
         """By what tells them apart, and the size of an element."""
+        self.views: dict[int, np.ndarray] = {}
+        """By the `id` of an argument without gaps that stands for a part of a larger array: that part."""
         self.instructions: list[npu_isa.Instruction] = []
         """What works on GM, in the order in which it was met."""
         self.numbers: dict[npu_isa.Instruction, int] = {}
@@ -162,7 +181,10 @@ class GmMemory:
     def _key(self, kernel: tile.KernelOp, number: int, argument: Any) -> tuple[Hashable, int]:
         """What tells an array apart: itself, or the bytes where it lies, and the size of an element."""
         key: Hashable = object() if argument is None else argument
-        if isinstance(argument, np.ndarray):
+        view = self.views.get(id(argument))
+        if view is not None:
+            key = (byte_range(view), view.strides)
+        elif isinstance(argument, np.ndarray):
             key = range(argument.ctypes.data, argument.ctypes.data + argument.nbytes)
         return key, numpy_dtype(kernel.body.block.args[number].type).itemsize
 
@@ -170,11 +192,13 @@ class GmMemory:
         what = f"argument {number} of '@{kernel.sym_name.data}'"
         key, bytes_ = self._key(kernel, number, argument)
         size = prod(static_shape(kernel.body.block.args[number].type))
-        place = key if isinstance(key, range) else None
-        if place is not None and len(place) != size * bytes_:
+        view = self.views.get(id(argument))
+        place = byte_range(view) if view is not None else key if isinstance(key, range) else None
+        if view is None and place is not None and len(place) != size * bytes_:
             raise SimulationError(f"{what} has {size * bytes_} bytes, not {len(place)}", loc=kernel)
         if (key, bytes_) not in self.arrays:
-            array = self.arrays[key, bytes_] = GmArray(size, bytes_, place)
+            offsets = None if view is None else byte_offsets(view)
+            array = self.arrays[key, bytes_] = GmArray(size, bytes_, place, offsets)
             for other in self.arrays.values():
                 if place is not None and other is not array and other.shares(place):
                     array.sharing.append(other)
@@ -186,6 +210,21 @@ class GmMemory:
                 loc=kernel,
             )
         return array
+
+
+def byte_offsets(view: np.ndarray) -> np.ndarray:
+    """Where the elements of an array begin, in bytes from the first, in their order."""
+    steps = [np.arange(n) * step for n, step in zip(view.shape, view.strides, strict=True)]
+    total = np.zeros((1,) * view.ndim, np.int64)
+    for axis, offsets in enumerate(steps):
+        total = total + offsets.reshape([-1 if d == axis else 1 for d in range(view.ndim)])
+    return np.broadcast_to(total, view.shape).reshape(-1)
+
+
+def byte_range(view: np.ndarray) -> range:
+    """The bytes from the first element of an array to its last."""
+    last = sum((n - 1) * step for n, step in zip(view.shape, view.strides, strict=True))
+    return range(view.ctypes.data, view.ctypes.data + last + view.itemsize)
 
 
 class KernelGm:

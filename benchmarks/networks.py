@@ -141,7 +141,7 @@ def measure(row: Row, report: Report) -> Measured:
             # The model's own: a kernel may multiply by zeros that are not in it.
             now = 100 * macs_of(path_of(row)) / (cycles * peak)
         case "bound":
-            now = 100 * (report.efficiency or 0)
+            now = 100 * report.bounds.serial / cycles if report.bounds is not None else 0
         case _:
             now = cycles
     return Measured(

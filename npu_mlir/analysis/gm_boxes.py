@@ -158,7 +158,12 @@ def _is_behind_first(condition: arith.CmpiOp, op: Transfer) -> bool:
     while kernel is not None and not isinstance(kernel, tile.KernelOp):
         kernel = kernel.parent_op()
     first = kernel.body.block.ops if kernel is not None else ()
-    return any(type(o) is type(op) and gm_value(o) is gm_value(op) and o.map == op.map for o in first)
+    return any(type(o) is type(op) and gm_value(o) is gm_value(op) and _tiles(o) == _tiles(op) for o in first)
+
+
+def _tiles(op: Transfer) -> tuple[object, ...]:
+    """What an instruction touches wherever it does: indices that are constants may have gone into the map."""
+    return _shape(op), dim_coefficients(op.map, len(op.indices))
 
 
 def _around(op: Operation) -> Iterator[Operation]:

@@ -124,7 +124,7 @@ def test_loops_in_which_a_load_repeats():
     assert KernelTouches(kernel).whole == [True] * 3
 
 
-def loads_in(body: str) -> list[tuple[bool, int]]:
+def loads_in(body: str, first: str = "") -> list[tuple[bool, int]]:
     """Of each load of a kernel with an array of 64 elements: whether it covers it, in how many loops it repeats."""
     gm = "memref<64xf32, #tile.space<gm>>"
     load = f"-> %u<1> over [8] map affine_map<(i, a) -> (i + a)> : {gm}"
@@ -134,6 +134,7 @@ builtin.module {{
   tile.kernel @k(%X: {gm}, %Y: {gm}) {{
     {constants}
     %u = npu_isa.buffer 1 x 256 at 0 : !npu_isa.addr<ub>
+    {first}
     {body.replace("LOAD", "npu_isa.load_ub %X").replace("8]", f"8] {load}").replace("i]", f"i] {load}")}
     tile.return
   }}
@@ -180,6 +181,19 @@ builtin.module {{
 )
 def test_what_a_load_covers_and_where_it_repeats(body: str, expected: tuple[bool, int]):
     assert loads_in(body) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("shape", "loops"), [("[8] map affine_map<(a) -> (a)>", 1), ("[4] map affine_map<(a) -> (a)>", 0)]
+)
+def test_a_load_but_for_first_tiles_repeats_if_these_are_loaded_at_the_top(shape: str, loops: int):
+    """The one at the top has no index left: it was a constant."""
+    first = f"npu_isa.load_ub %X[] -> %u<1> over {shape} : memref<64xf32, #tile.space<gm>>"
+    body = (
+        "scf.for %j = %c0 to %c3 step %c1 { scf.for %i = %c0 to %c64 step %c8 {\n"
+        "%q = arith.cmpi uge, %i, %c8 : index\nscf.if %q { LOAD[%i] } } }"
+    )
+    assert loads_in(body, first)[1][1] == loops
 
 
 # ---- random programs -----------------------------------------------------------------------------------------------

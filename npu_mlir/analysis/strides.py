@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from math import prod
 
 from npu_mlir.analysis.affine_maps import Linear
+from npu_mlir.dialects.npu_isa.base import strided_rows
 
 
 class StrideError(ValueError):
@@ -116,8 +117,8 @@ class Lanes:
     """What a step of the vector unit covers: `width` bytes of the innermost loop.
 
     Elements of operand `i` that are neighbours, or all the same one, take `sizes[i]` bytes each; elements further apart
-    take a block. A step costs `cycles`, or `folding_cycles` when the lanes are folded into one element of the
-    destination.
+    take a block. The blocks of a step may lie along another loop, whole blocks apart. A step costs `cycles`, or
+    `folding_cycles` when the lanes are folded into one element of the destination.
     """
 
     width: int
@@ -132,6 +133,11 @@ class Lanes:
         size = max(n if s in (0, 1) else self.block for n, s in zip(self.sizes, column, strict=True))
         extent = nest.extents[innermost]
         steps = -(-extent * size // self.width) * (prod(nest.extents) // extent)
+        outer = [d for d in range(nest.rank) if d != innermost]
+        strides = [[row[d] for d in (*outer, innermost)] for row in nest.strides]
+        along = strided_rows([nest.extents[d] for d in (*outer, innermost)], strides, self.sizes)
+        blocks = self.width // self.block
+        steps = min([steps, *(rows * -(-count // blocks) for rows, count in along if blocks)])
         return steps * (self.folding_cycles if column[0] == 0 else self.cycles)
 
 
@@ -199,7 +205,7 @@ def transposed_blocks(nest: StridedLoops, size: int, pieces: int, block: int = 3
 
 
 def widen(nest: StridedLoops, dim: int, extent: int, lanes: Lanes) -> StridedLoops:
-    """The nest with loop `dim` made longer, if that makes runs so long that it costs less.
+    """The nest with loop `dim` made longer, if that makes runs so long that it costs less, or fewer for the same cost.
 
     >>> lanes = Lanes(256, (4, 4))
     >>> widen(StridedLoops((32, 20), ((24, 1), (24, 1))), 1, 24, lanes).extents  # rows of 20, pitch 24: one run
@@ -208,7 +214,9 @@ def widen(nest: StridedLoops, dim: int, extent: int, lanes: Lanes) -> StridedLoo
     (32, 20)
     """
     longer = StridedLoops((*nest.extents[:dim], extent, *nest.extents[dim + 1 :]), nest.strides)
-    return longer if cost(longer, lanes) < cost(nest, lanes) else nest
+    before, after = cost(nest, lanes), cost(longer, lanes)
+    shorter = simplify(longer, lanes).rank < simplify(nest, lanes).rank
+    return longer if after < before or (after == before and shorter) else nest
 
 
 def split(nest: StridedLoops, rank: int) -> tuple[StridedLoops, StridedLoops]:

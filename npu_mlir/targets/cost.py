@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from npu_mlir.dialects.npu_isa import CubeWork, MoveWork, ScalarReadWork, VectorWork, Work
+from npu_mlir.dialects.npu_isa.base import BLOCK
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.targets.target import Target
 
@@ -113,5 +114,7 @@ def padded_macs(work: CubeWork, target: Target) -> int:
 
 
 def vector_repeats(work: VectorWork, target: Target) -> int:
-    """Groups of the vector unit's width that cover the work, each within one row."""
-    return work.rows * -(-work.row_bytes // target.vector_bytes)
+    """Groups of the vector unit's width that cover the work, each within one row, or of blocks one stride apart."""
+    blocks = target.vector_bytes // BLOCK
+    along = [rows * -(-count // blocks) for rows, count in work.strided if blocks]
+    return min([work.rows * -(-work.row_bytes // target.vector_bytes), *along])

@@ -135,19 +135,22 @@ def test_work_of_the_cube():
 
 
 @pytest.mark.parametrize(
-    ("strides", "rows", "row_bytes"),
+    ("strides", "rows", "row_bytes", "strided"),
     [
-        ([(8, 1), (8, 1)], 1, 32 * 4),
-        ([(16, 1), (8, 1)], 4, 8 * 4),
-        ([(8, 1), (0, 1)], 4, 8 * 4),
-        ([(8, 1), (1, 4)], 4, 8 * 32),
-        ([(8, 1), (1, 0)], 4, 8 * 4),
+        ([(8, 1), (8, 1)], 1, 32 * 4, ()),
+        ([(16, 1), (8, 1)], 4, 8 * 4, ((1, 4),)),
+        ([(8, 1), (0, 1)], 4, 8 * 4, ((1, 4),)),
+        ([(12, 1), (8, 1)], 4, 8 * 4, ()),
+        ([(8, 1), (1, 4)], 4, 8 * 32, ()),
+        ([(8, 1), (1, 0)], 4, 8 * 4, ()),
     ],
-    ids=["collapsed", "rows", "broadcast rows", "strided", "broadcast elements"],
+    ids=["collapsed", "rows", "broadcast rows", "rows between blocks", "strided", "broadcast elements"],
 )
-def test_work_of_vector_instructions(strides: list[tuple[int, int]], rows: int, row_bytes: int):
+def test_work_of_vector_instructions(
+    strides: list[tuple[int, int]], rows: int, row_bytes: int, strided: tuple[tuple[int, int], ...]
+):
     op = npu_isa.VUnaryOp("exp", UB, [UB], (4, 8), strides, [f32, f32])
-    assert op.work() == VectorWork("exp", rows, row_bytes)
+    assert op.work() == VectorWork("exp", rows, row_bytes, strided)
 
 
 def test_kinds_of_vector_cost():

@@ -104,11 +104,16 @@ class CubeWork(Work):
 
 @dataclass(frozen=True)
 class VectorWork(Work):
-    """`rows` contiguous rows of `row_bytes`; `kind` is the row of the target's table of vector costs."""
+    """`rows` contiguous rows of `row_bytes`; `kind` is the row of the target's table of vector costs.
+
+    `strided` are other ways to go over the same elements, of which the unit takes the shortest: pairs of a number of
+    rows, and of blocks in each that lie one stride apart.
+    """
 
     kind: str
     rows: int
     row_bytes: int
+    strided: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -199,6 +204,29 @@ def collapse(shape: Sequence[int], *strides: Sequence[int]) -> tuple[list[int], 
         for m, step in zip(merged, steps, strict=True):
             m.insert(0, step)
     return dims, merged
+
+
+def strided_rows(
+    dims: Sequence[int], strides: Sequence[Sequence[int]], sizes: Sequence[int]
+) -> tuple[tuple[int, int], ...]:
+    """How many rows of how many blocks a nest has when a step of the vector unit takes its blocks along a loop other
+    than the innermost, for each loop where it may: operands, the destination first, whose elements have `sizes` bytes,
+    are contiguous innermost, and elsewhere whole blocks apart.
+
+    A row of a narrow tile fills a part of a step; as many rows as a step has blocks fill it.
+
+    >>> strided_rows((56, 24), ((32, 1), (64, 1)), (2, 2))  # 56 rows of 24 f16, two blocks each
+    ((2, 56),)
+    """
+    if len(dims) < 2 or len(set(sizes)) != 1 or any(steps[-1] != 1 for steps in strides):
+        return ()
+    size, pieces = sizes[0], -(-dims[-1] * sizes[0] // BLOCK)
+    total = product(dims[:-1])
+    return tuple(
+        (total // dims[d] * pieces, dims[d])
+        for d in range(len(dims) - 1)
+        if strides[0][d] and all(steps[d] * size % BLOCK == 0 for steps in strides)
+    )
 
 
 def strided_extent(shape: Sequence[int], strides: Sequence[int], bits: int) -> Extent:

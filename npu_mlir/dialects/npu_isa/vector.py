@@ -38,6 +38,7 @@ from npu_mlir.dialects.npu_isa.base import (
     ints,
     product,
     strided_extent,
+    strided_rows,
 )
 from npu_mlir.dialects.npu_isa.syntax import (
     parse_address,
@@ -129,14 +130,16 @@ class VectorInstruction(Instruction):
         return (*sources, dest)
 
     def work(self) -> Work:
-        """The widest operand decides; an innermost stride other than 0 and 1 takes a block per element."""
+        """The widest operand decides; an innermost stride other than 0 and 1 takes a block per element. A step has a
+        block stride for each operand, so its blocks may as well lie along another loop."""
         dims, strides = collapse(ints(self.shape), *self.operand_strides)
+        sizes = [element_bytes(type_) for type_ in self.types.data]
+        strided = strided_rows(dims, strides, sizes)
         count = dims.pop() if dims else 1
         widths = [
-            element_bytes(type_) if not steps or steps[-1] <= 1 else BLOCK
-            for steps, type_ in zip(strides, self.types.data, strict=True)
+            size if not steps or steps[-1] <= 1 else BLOCK for steps, size in zip(strides, sizes, strict=True)
         ]
-        return VectorWork(self.cost_kind(), product(dims), count * max(widths))
+        return VectorWork(self.cost_kind(), product(dims), count * max(widths), strided)
 
     def cost_kind(self) -> str:
         """The row of the target's table of vector costs."""

@@ -408,6 +408,9 @@ class _Search:
         mte1 += chunks * 2 * target.latencies["l0_load"]
         e = self._epilogue(m.elements, n.elements, 1, 2)
         rest = tiles * max(e.fix, e.vector, e.store)
+        if 2 * m.padded * n.padded * ACCUMULATOR > target.l0c:
+            # The cube begins a tile when the one before has left the only place for accumulators.
+            rest = max(rest, tiles * (cube + e.fix))
         return _Bound(tiles * max(cube, mte1), tiles * e.loaded, e.store or e.fix, rest)
 
     def _row(self, n: _Side) -> int:

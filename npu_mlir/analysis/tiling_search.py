@@ -248,14 +248,14 @@ class _Search:
         near = sorted((r for r in results if r[2] <= NEAR * least), key=lambda r: r[2])
         fitting = 0
         for m, n, _ in near:
-            drafts = list(self._with_k(m, n))
+            drafts = list(self._with_k(m, n, least))
             fitting += bool(drafts)
             yield from drafts
         # Large tiles may leave no room in L1 for even a little of K.
         for m, n, _ in (
             sorted((r for r in results if r not in near), key=lambda r: r[2]) if not fitting else ()
         ):
-            yield from self._with_k(m, n)
+            yield from self._with_k(m, n, least)
 
     def _results(self) -> Iterator[tuple[_Side, _Side, float]]:
         """Tiles of the result that fit L0C, with a bound of the cycles of whatever has them."""
@@ -280,24 +280,21 @@ class _Search:
             for sizes in found
         ]
 
-    def _with_k(self, m: _Side, n: _Side) -> Iterator[_Draft]:
-        """Choose the chunks of K for a tile of the result."""
+    def _with_k(self, m: _Side, n: _Side, least: float) -> Iterator[_Draft]:
+        """Choose the chunks of K for a tile of the result, where some tile has the bound `least`."""
         p, target = self.p, self.target
         most = min(target.l0a * 8 // (2 * p.bits * m.padded), target.l0b * 8 // (2 * p.bits * n.padded))
         most -= most % self.step.k
         # Single steps leave the least padding; chunks that are as wide as high may be fewer.
         units = sorted({self.step.k, round_up(self.step.m, self.step.k)})
+        # A fixed series, so that more room adds chunks and takes none away.
+        series = {self.step.k * factor * 2**i for factor in (1, 3) for i in range(12)} | {self.depth}
+        parts = sorted((part for part in series if part <= most), reverse=True)
         found = False
-        for part in (most, most // 2 - most // 2 % self.step.k):
-            sizes = dict.fromkeys(self._k_chunk(part, unit) for unit in units) if part else ()
-            for draft in self._with_chunks(m, n, sizes):
-                found = True
-                yield draft
-        # Even one chunk of L0 may be too much for L1, whose padded rows may take many times their bytes.
-        while most and not found:
-            most //= 2
-            sizes = dict.fromkeys(self._k_chunk(most, unit) for unit in units) if most else ()
-            for draft in self._with_chunks(m, n, sizes):
+        for part in parts or ([most] if most else []):
+            # Even the largest chunk of L0 may be too much for L1, whose padded rows may take many times their bytes.
+            sizes = dict.fromkeys(self._k_chunk(part, unit) for unit in units)
+            for draft in self._with_chunks(m, n, sizes, NEAR * least if found else inf):
                 found = True
                 yield draft
 
@@ -313,8 +310,12 @@ class _Search:
             most //= size
         return tuple(reversed(chunk))
 
-    def _with_chunks(self, m: _Side, n: _Side, sizes: Iterable[tuple[int, ...]]) -> Iterator[_Draft]:
+    def _with_chunks(
+        self, m: _Side, n: _Side, sizes: Iterable[tuple[int, ...]], most: float
+    ) -> Iterator[_Draft]:
         for k0 in sizes:
+            if self._bound(m, n, prod(self._k_trips(k0))).compute > most:
+                continue
             for k in l1_chunks(self.p, k0):
                 tile = self._tile(m, n, k)
                 panels = self._panel(0, tile), self._panel(1, tile)
@@ -337,6 +338,9 @@ class _Search:
 
     def _trips(self, tile: Sequence[int], dims: Iterable[int]) -> tuple[int, ...]:
         return tuple([ceil_div(self.p.dims[d].extent, tile[d]) for d in dims])
+
+    def _k_trips(self, k0: Sequence[int]) -> list[int]:
+        return [ceil_div(self.p.dims[d].extent, size) for d, size in zip(self.p.k, k0, strict=True)]
 
     def _orders(self, tile: Sequence[int]) -> set[tuple[int, ...]]:
         p = self.p

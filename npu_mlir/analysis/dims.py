@@ -9,8 +9,9 @@ a matrix product whose result feeds a bias and a row sum:
                                                              par   mixed   red
 
 The kind of a class says how it can be looped over: *par*, parallel in every operation, is an outer loop; *red*, reduced
-by the one operation that has it, is that operation's own loop; *mixed*, reduced by one and parallel in another, has
-to be whole on chip.
+by the one operation that has it, is that operation's own loop; *link*, made by a contraction, parallel in what is
+between, and summed by another contraction, is a loop of each of the two; *mixed*, reduced by one and parallel in
+another in any other way, has to be whole on chip.
 
 Everything here is plain data, so that kernel formation can ask "what if" without touching IR.
 """
@@ -35,6 +36,7 @@ class DimKind(StrEnum):
 
     PAR = "par"
     RED = "red"
+    LINK = "link"
     MIXED = "mixed"
 
 
@@ -124,4 +126,9 @@ def _kind(dims: Iterable[tuple[LoopNestOp, int]]) -> DimKind:
     reduced = [op.reduction[d] for op, d in dims]
     if not any(reduced):
         return DimKind.PAR
-    return DimKind.RED if len(dims) == 1 else DimKind.MIXED
+    if len(dims) == 1:
+        return DimKind.RED
+    summing = [op for (op, _), is_reduced in zip(dims, reduced, strict=True) if is_reduced]
+    making = [op for (op, _), is_reduced in zip(dims, reduced, strict=True) if not is_reduced]
+    linked = all(op.contraction for op in summing) and any(op.contraction for op in making)
+    return DimKind.LINK if linked else DimKind.MIXED

@@ -23,12 +23,13 @@ def form_groups(
     computes: Sequence[LoopNestOp],
     dependencies: dict[Hashable, list[Hashable]],
     legal: Callable[[Sequence[LoopNestOp]], bool],
+    pays: Callable[[Sequence[LoopNestOp], Sequence[Sequence[LoopNestOp]]], bool] | None = None,
 ) -> list[list[LoopNestOp]]:
     """Partition `computes` (in topological order) into groups that can each be one kernel.
 
     `dependencies` are, for these and all operations between them (views, pads), in topological order, what each needs
-    directly; `legal` judges a candidate group. Groups can be ordered: no path leaves one and enters it again, be it
-    through a view or another group.
+    directly; `legal` judges a candidate group, `pays` one that is legal beside the groups that it is made of. Groups
+    can be ordered: no path leaves one and enters it again, be it through a view or another group.
     """
     graph = _Graph({key: i for i, key in enumerate(dependencies)}, {key: [] for key in dependencies})
     for key, needed in dependencies.items():
@@ -36,18 +37,25 @@ def form_groups(
             graph.consumers[producer].append(key)
     for op in computes:
         graph.group[op.key] = [op]
-        _merge_producers(op, graph, legal)
+        _merge_producers(op, graph, legal, pays)
     unique = {id(group): group for group in graph.group.values()}
     return list(unique.values())
 
 
-def _merge_producers(op: LoopNestOp, graph: _Graph, legal: Callable[[Sequence[LoopNestOp]], bool]) -> None:
+def _merge_producers(
+    op: LoopNestOp,
+    graph: _Graph,
+    legal: Callable[[Sequence[LoopNestOp]], bool],
+    pays: Callable[[Sequence[LoopNestOp], Sequence[Sequence[LoopNestOp]]], bool] | None,
+) -> None:
     producers = {id(g): g for key in op.operands if (g := graph.group.get(key)) is not None}
     groups = sorted(producers.values(), key=lambda g: -max(graph.order[o.key] for o in g))
     for candidate in [groups] if len(groups) == 1 else [groups, *([g] for g in groups)]:
         added = [o for g in candidate for o in g if graph.group[o.key] is not graph.group[op.key]]
         merged = sorted([*graph.group[op.key], *added], key=lambda o: graph.order[o.key])
-        if added and _convex(merged, graph) and legal(merged):
+        if not added or not _convex(merged, graph) or not legal(merged):
+            continue
+        if pays is None or pays(merged, [graph.group[op.key], *candidate]):
             for member in merged:
                 graph.group[member.key] = merged
 

@@ -7,7 +7,7 @@ arena, so that what shares memory and should not shows as well.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -302,16 +302,38 @@ def _at(dim: int, position: int) -> tuple[slice, ...]:
 
 @prepare("tile.store")
 def store(interp: Interpreter, op: tile.StoreOp) -> Step:
-    box = Box(op.map.data, len(op.indices), op.value.type.get_shape())  # type: ignore[attr-defined]
+    write = _writer(op)
     steps = steps_of(op.epilogue)
 
     def step(args: Results) -> Results:
         value, memory, *indices = args
-        value = epilogue(value, steps)
-        origin = box.origin(indices)
+        write(epilogue(value, steps), memory, indices)
+        return ()
+
+    return step
+
+
+@prepare("tile.insert")
+def insert(interp: Interpreter, op: tile.InsertOp) -> Step:
+    write, whole = _writer(op), op.result is not None
+
+    def step(args: Results) -> Results:
+        value, dest, *indices = args
+        memory = dest.copy() if whole else dest
+        write(value, memory, indices)
+        return (memory,) if whole else ()
+
+    return step
+
+
+def _writer(op: tile.StoreOp | tile.InsertOp) -> Callable[[np.ndarray, np.ndarray, Sequence[int]], None]:
+    """The function that writes a tile to its place in a memory, at values of the indices."""
+    box = Box(op.map.data, len(op.indices), op.value.type.get_shape())  # type: ignore[attr-defined]
+
+    def write(value: np.ndarray, memory: np.ndarray, indices: Sequence[int]) -> None:
         if not box.separable:
             raise UserError("the map of a store takes two elements to one place", loc=op)
-        windows = box.windows(origin, memory.shape)
+        windows = box.windows(box.origin(indices), memory.shape)
         if windows is not None:
             part, where = windows
             target = memory[(*part, ...)]
@@ -319,9 +341,8 @@ def store(interp: Interpreter, op: tile.StoreOp) -> Step:
             drop = source.reshape([n for d, n in enumerate(source.shape) if d in box.order])
             ranks = {d: i for i, d in enumerate(sorted(box.order))}
             target[...] = drop.transpose([ranks[d] for d in box.order]).reshape(target.shape)
-        return ()
 
-    return step
+    return write
 
 
 @prepare("tile.alloc")

@@ -184,22 +184,41 @@ def test_a_product_comes_first():
     assert is_legal([product(20, 12), added], TOY)
 
 
-def test_one_product_in_a_kernel():
-    operands: dict[Hashable, Sequence[Coordinate]] = {"x": [0, 2], "c": [2, 1]}
-    second = op("z", (20, 7, 12), [2], operands, [0, 1], contraction=True)
-    assert is_legal([product(20, 12)], TOY) and is_legal([second], TOY)
-    assert not is_legal([product(20, 12), second], TOY)
+def second(first: Hashable = "x") -> LoopNestOp:
+    operands: dict[Hashable, Sequence[Coordinate]] = {first: [0, 2], "c": [2, 1]}
+    return op("z", (20, 7, 12), [2], operands, [0, 1], contraction=True)
+
+
+def test_two_products_in_a_chain():
+    pathless = replace(TOY, rates={path: rate for path, rate in TOY.rates.items() if path != "ub_l1"})
+    assert is_legal([product(20, 12)], TOY) and is_legal([second()], TOY)
+    assert is_legal([product(20, 12), second()], TOY)
+    assert not is_legal([product(20, 12), second()], pathless)
+    assert not is_legal([product(20, 12), second()], replace(TOY, split_cores=True))
+    # A softmax of what the second sums is between the two; one of its result needs whole rows of both.
+    assert is_legal([product(20, 12), *softmax(20, 12), second("div")], TOY)
+    assert not is_legal([product(20, 12), second(), *softmax(20, 7, "z")], TOY)
+    # A third would read what the second has become; the first has another reader; both operands are made.
+    third = op("u", (20, 5, 7), [2], {"z": [0, 2], "d": [2, 1]}, [0, 1], contraction=True)
+    assert not is_legal([product(20, 12), second(), third], TOY)
+    relu = op("relu", (20, 12), [], {"x": [0, 1]}, [0, 1])
+    reader = op("reader", (20, 12, 7), [1, 2], {"relu": [0, 1], "z": [0, 2]}, [0])
+    assert is_legal([product(20, 12), relu, second("relu")], TOY)
+    assert not is_legal([product(20, 12), relu, second("relu"), reader], TOY)
+    square = op("z", (20, 20, 12), [2], {"x": [0, 2], "relu": [1, 2]}, [0, 1], contraction=True)
+    assert not is_legal([product(20, 12), relu, square], TOY)
 
 
 def test_each_rule_gives_its_reason():
-    chain = op("z", (20, 7, 12), [2], {"x": [0, 2], "c": [2, 1]}, [0, 1], contraction=True)
+    other = op("w", (20, 12, 9), [2], {"c": [0, 2], "d": [2, 1]}, [0, 1], contraction=True)
+    both = op("both", (20, 12), [], {"x": [0, 1], "w": [0, 1]}, [0, 1])
     before, beside = op("a", (20, 9), [], {"y": [0, 1]}, [0, 1]), op("bias", (12,), [], {"y": [0]}, [0])
     added = op("add", (20, 12), [], {"x": [0, 1], "bias": [1]}, [0, 1])
     long = [op("y", (5000,), [], {"x": [0]}, [0]), op("sum", (5000,), [0], {"y": [0]}, [])]
     batch = op("x", (3, 8, 8, 5), [3], {"a": [0, 1, 3], "b": [0, 3, 2]}, [0, 1, 2], contraction=True)
     total = op("total", (20, 12), [0, 1], {"x": [0, 1]}, [])
     cases: dict[str, tuple[list[LoopNestOp], dict[str, int], str]] = {
-        "one-contraction": ([product(20, 12), chain], {}, "2 contractions"),
+        "one-contraction": ([product(20, 12), other, both], {}, "of which none reads"),
         "contraction-first": ([before, product(20, 12)], {}, "one would be computed in the kernel"),
         "depends-on-contraction": ([beside, product(20, 12), added], {}, "repeated for its tiles"),
         "parallel-class": (long, {}, "5000 elements, more than 4096"),

@@ -6,7 +6,7 @@ With schedules as `tile-choose-schedule` makes them, and with any legal ones."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import Block
 
+from npu_mlir.analysis.chain_tiling import divisors
 from npu_mlir.analysis.dims import DimKind
 from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.dialects import tile
@@ -25,8 +26,9 @@ from npu_mlir.ir.verification import verify
 from npu_mlir.passes import load_pass
 from npu_mlir.passes.linalg.generics import Builder
 from npu_mlir.passes.linalg.tensor_types import tensor_type
-from npu_mlir.passes.tile.kernel import exact_classes, read_kernel
-from npu_mlir.passes.tile.kernel_sizes import KernelSizes, levels_of
+from npu_mlir.passes.tile.form_kernels import FormKernels
+from npu_mlir.passes.tile.kernel import exact_classes, linked_classes, read_kernel
+from npu_mlir.passes.tile.kernel_sizes import KernelSizes, Link, levels_of, ops_of
 from npu_mlir.passes.tile.trial import try_schedule
 from npu_mlir.pipeline import phases_between
 from npu_mlir.simulator import simulate
@@ -66,9 +68,13 @@ def assert_close(name: str, got: list[np.ndarray], expected: list[np.ndarray]) -
 
 
 def check(
-    program: Program, target: str | Target, schedule: Callable[[ModuleOp], None] = lambda module: None
-) -> None:
-    """Run the program after every pass; `schedule` may choose schedules first."""
+    program: Program,
+    target: str | Target,
+    schedule: Callable[[ModuleOp], None] = lambda module: None,
+    chains: str = "auto",
+) -> ModuleOp:
+    """Run the program after every pass, and return it; `schedule` may choose schedules first, `chains` is the policy
+    for chains of contractions."""
     module, inputs = program.module, program.inputs
     set_target(module, Target.load(target) if isinstance(target, str) else target)
     ctx = make_context()
@@ -77,10 +83,12 @@ def check(
     for name in PASSES:
         if name == "tile-choose-schedule":
             schedule(module)
-        load_pass(name)().apply(ctx, module)
+        pass_ = load_pass(name)
+        (pass_(chains=chains) if pass_ is FormKernels else pass_()).apply(ctx, module)
         verify(module)
         assert_close(name, run_function(module, "main", inputs), expected)
     assert_close("simulator", simulate(module, inputs, check=True).outputs, expected)
+    return module
 
 
 @pytest.mark.slow
@@ -97,13 +105,12 @@ def test_values_stay_the_same(target: str) -> None:
 def draw_schedule(draw: Callable[[Any], Any], op: tile.KernelOp, bypass_ub: bool) -> tile.ScheduleAttr:
     """Any schedule that `tile-apply-schedule` accepts, whether or not it fits; `bypass_ub` as the target needs it."""
     kernel = read_kernel(op)
-    contraction = next((c for c in kernel.computes.values() if c.contraction), None)
     batch, exact = set[int](), set[int]()
-    if contraction is not None:
+    for contraction in kernel.contractions:
         roles = contraction_roles(contraction)
         assert roles is not None
-        exact = exact_classes(kernel, contraction)
-        batch = {kernel.classes.class_of[contraction.key][d] for d in roles.batch}
+        exact |= exact_classes(kernel, contraction)
+        batch |= {kernel.classes.class_of[contraction.key][d] for d in roles.batch}
     sizes: list[int] = []
     inner: list[int] = []
     trips = MOST_TRIPS
@@ -113,7 +120,7 @@ def draw_schedule(draw: Callable[[Any], Any], op: tile.KernelOp, bypass_ub: bool
             low = size = c.extent
         elif c.id in batch:
             size = 1
-        elif c.id in exact:
+        elif c.id in exact or c.kind is DimKind.LINK:
             size = draw(st.sampled_from([d for d in range(low, c.extent + 1) if c.extent % d == 0]))
         else:
             # Some tiles reach beyond their extent.
@@ -125,10 +132,24 @@ def draw_schedule(draw: Callable[[Any], Any], op: tile.KernelOp, bypass_ub: bool
     parallel = [c.id for c in kernel.classes.classes if c.kind is DimKind.PAR and sizes[c.id] < c.extent]
     slots = {space: draw(st.integers(1, 3)) for space in ("l1", "l0a", "l0b", "l0c", "ub")}
     order = draw(st.permutations(parallel))
-    lists = levels_of(kernel, KernelSizes(tuple(sizes), tuple(inner), tuple(inner)))
-    bypass_ub = bypass_ub and contraction is not None
+    links: dict[Hashable, Link] = {}
+    for contraction in kernel.contractions:
+        chunks: dict[int, tuple[int, int]] = {}
+        linked = linked_classes(kernel, contraction)
+        streamed = [kernel.classes.classes[c].kind is DimKind.LINK for c in linked]
+        per_tile = bool(linked) and all(streamed) and draw(st.booleans())
+        for c in linked:
+            extent = kernel.classes.classes[c].extent
+            chunk = sizes[c] if per_tile else draw(st.sampled_from(divisors(extent, 1)))
+            chunks[c] = chunk, draw(st.sampled_from(divisors(chunk, 1)))
+        if linked:
+            links[contraction.key] = Link(chunks, per_tile)
+    drawn = KernelSizes(tuple(sizes), tuple(inner), tuple(inner), links)
+    bypass_ub = bypass_ub and bool(kernel.contractions)
+    ops = ops_of(kernel, drawn)
     keep = draw(st.sampled_from([(), ("a",), ("b",), ("a", "b")]))
-    return tile.ScheduleAttr.of(slots, lists, order=order, keep=keep, bypass_ub=bypass_ub)
+    lists = levels_of(kernel, drawn)
+    return tile.ScheduleAttr.of(slots, lists, order=order, keep=keep, bypass_ub=bypass_ub, ops=ops)
 
 
 @pytest.mark.slow

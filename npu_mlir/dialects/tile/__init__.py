@@ -40,7 +40,7 @@ from npu_mlir.dialects.tile.spaces import (
     space_of,
     storage_bytes,
 )
-from npu_mlir.dialects.tile.transfers import LOADS, STORES, LoadOp, StoreOp, check_map
+from npu_mlir.dialects.tile.transfers import LOADS, STORES, InsertOp, LoadOp, StoreOp, check_map
 
 Tile = Dialect(
     "tile",
@@ -56,6 +56,7 @@ Tile = Dialect(
         YieldOp,
         LoadOp,
         StoreOp,
+        InsertOp,
         GatherOp,
         ScatterOp,
         AllocOp,
@@ -77,6 +78,7 @@ __all__ = [
     "EpilogueAttr",
     "GatherOp",
     "HostOp",
+    "InsertOp",
     "KernelOp",
     "LaunchOp",
     "LoadOp",

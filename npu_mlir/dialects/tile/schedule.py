@@ -21,6 +21,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from npu_mlir.dialects.tile.schedule_entries import (
     ENTRIES,
+    SIZE_LEVELS,
+    VIA,
     array,
     entries_text,
     integer,
@@ -54,7 +56,8 @@ class ScheduleAttr(ParametrizedAttribute):
       do not depend on: loaded in the first iteration alone, into as many slots as there are chunks;
     - `bypass_ub`: results leave L0C for GM without passing through UB, cast on the way if need be;
     - `ops`: sizes of single operations, by their position among those of the kernel, where they differ from the lists
-      above: `ops = {1 = {l0 = [0, 0, 32]}}`. A 0 stands for the size above.
+      above: `ops = {1 = {l0 = [0, 0, 32]}}`. A 0 stands for the size above. A contraction that reads what another one
+      has made has sizes of its own for the classes that it sums (without them, whole), and `via` (see `VIA`).
     """
 
     name = "tile.schedule"
@@ -86,7 +89,15 @@ class ScheduleAttr(ParametrizedAttribute):
     @property
     def own_sizes(self) -> dict[int, dict[str, tuple[int, ...]]]:
         """Sizes of single operations by level, by the position of the operation."""
-        return {int(op): {k: integers(v) for k, v in own.data.items()} for op, own in self._ops.items()}
+        return {
+            int(op): {k: integers(v) for k, v in own.data.items() if k in SIZE_LEVELS}
+            for op, own in self._ops.items()
+        }
+
+    def via(self, op: int) -> str:
+        """How what the kernel makes reaches a contraction, by its position: one of `VIA`."""
+        entry = self._ops.get(str(op), DictionaryAttr({})).data.get("via")
+        return cast("StringAttr", entry).data if entry is not None else VIA[0]
 
     @property
     def _ops(self) -> Mapping[str, DictionaryAttr]:
@@ -154,7 +165,7 @@ class ScheduleAttr(ParametrizedAttribute):
         order: Iterable[int] = (),
         keep: Iterable[str] = (),
         bypass_ub: bool = False,
-        ops: Mapping[int, Mapping[str, Iterable[int]]] | None = None,
+        ops: Mapping[int, Mapping[str, Iterable[int] | str]] | None = None,
     ) -> ScheduleAttr:
         """Build a schedule from plain integers, `sizes` by level; what is empty is left out."""
         lists = {level: list(values) for level, values in sizes.items()} | {"order": list(order)}
@@ -167,7 +178,12 @@ class ScheduleAttr(ParametrizedAttribute):
             entries["bypass_ub"] = UnitAttr()
         if ops:
             entries["ops"] = DictionaryAttr(
-                {str(op): DictionaryAttr({k: array(v) for k, v in own.items()}) for op, own in ops.items()}
+                {
+                    str(op): DictionaryAttr(
+                        {k: StringAttr(v) if isinstance(v, str) else array(v) for k, v in own.items()}
+                    )
+                    for op, own in ops.items()
+                }
             )
         return ScheduleAttr(DictionaryAttr(_ordered(entries)))
 

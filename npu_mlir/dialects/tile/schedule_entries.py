@@ -24,9 +24,19 @@ from npu_mlir.support.diagnostics import closest
 SIZE_LEVELS = ("l1", "l0", "ub")
 """The levels at which classes are cut, as a schedule names them."""
 
-ROLES: Mapping[str, tuple[str, ...]] = {Space.L1: ("a", "b", "init"), Space.UB: ("in", "acc", "out")}
-"""What buffers are for, in the memories where that differs: an operand of the cube in L0A or L0B, or what accumulators
-start from; what came from GM, what came from L0C, what the vector unit made."""
+ROLES: Mapping[str, tuple[str, ...]] = {
+    Space.L1: ("a", "b", "init", "link"),
+    Space.UB: ("in", "acc", "out"),
+}
+"""What buffers are for, in the memories where that differs: an operand of the cube in L0A or L0B, what accumulators
+start from, or an operand that the kernel made; what came from GM, what came from L0C, what the vector unit made."""
+
+VIA = ("whole", "tile")
+"""How what a kernel makes reaches a contraction that reads it, through L1: all that a tile of the contraction reads, or
+one chunk of the sum after the other, each made when its turn comes."""
+
+OP_ENTRIES = (*SIZE_LEVELS, "via")
+"""The entries of single operations."""
 
 ENTRIES = (*SIZE_LEVELS, "order", "slots", "keep", "bypass_ub", "ops")
 KEPT = ("a", "b")
@@ -75,6 +85,9 @@ def problem_of(key: str, value: Attribute, known: Sequence[str]) -> str | None:
             return _ops_problem(value)
         case "keep":
             return _keep_problem(value)
+        case "via":
+            known_ways = isinstance(value, StringAttr) and value.data in VIA
+            return None if known_ways else f"'via' is one of {', '.join(VIA)}"
         case _:
             return _listproblem_of(key, value)
 
@@ -133,8 +146,8 @@ def _ops_problem(value: Attribute) -> str | None:
     for op, own in value.data.items():
         if not op.isdecimal() or not isinstance(own, DictionaryAttr):
             return "'ops' gives sizes for operations by their position: {1 = {l0 = [0, 0, 32]}}"
-        for level, sizes in own.data.items():
-            problem = problem_of(level, sizes, SIZE_LEVELS)
+        for key, entry in own.data.items():
+            problem = problem_of(key, entry, OP_ENTRIES)
             if problem is not None:
                 return problem
     return None
@@ -159,7 +172,7 @@ def parse_entry(parser: AttrParser, entries: dict[str, Attribute], known: Sequen
 
 
 def _parse_value(parser: AttrParser) -> Attribute:
-    """A list of integers or of names, an integer, or a dictionary of such."""
+    """A list of integers or of names, an integer, a name, or a dictionary of such."""
     delimiter = parser.Delimiter
     listed = parser.parse_optional_comma_separated_list(delimiter.SQUARE, lambda: _parse_element(parser))
     if listed is not None:
@@ -174,6 +187,9 @@ def _parse_value(parser: AttrParser) -> Attribute:
         is not None
     ):
         return DictionaryAttr(pairs)
+    word = parser.parse_optional_identifier()
+    if word is not None:
+        return StringAttr(word)
     return IntegerAttr(parser.parse_integer(), i64)
 
 
@@ -203,6 +219,8 @@ def entries_text(entries: DictionaryAttr) -> str:
 def _value_text(value: Attribute) -> str:
     if isinstance(value, DictionaryAttr):
         return f"{{{entries_text(value)}}}"
+    if isinstance(value, StringAttr):
+        return value.data
     if isinstance(value, IntegerAttr):
         return str(integer(cast("Attribute", value)))
     elements = names(value) if isinstance(value, ArrayAttr) else map(str, integers(value))

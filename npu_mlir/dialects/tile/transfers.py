@@ -207,3 +207,57 @@ class StoreOp(IRDLOperation):
             raise VerifyException(f"tile.store writes to GM, got {dest}")
         if (space := space_of(tile)) is not None and space not in STORES:
             raise VerifyException(f"there is no path from {space} to gm")
+
+
+@irdl_op_definition
+class InsertOp(IRDLOperation):
+    """Write a tile of UB into a part of a larger one in L1: `dest[map(indices, d)] = tile[d]` for every `d`.
+
+    All places lie inside of `dest`. On tensors the result is `dest` with that part new, on memrefs `dest` is written.
+
+    Example:
+
+    ```mlir
+    %p = tile.insert %t, %h[%i] map affine_map<(i0, d0, d1) -> (d0, i0 + d1)>
+      : tensor<16x64xf16, #tile.space<ub>>, tensor<16x256xf16, #tile.space<l1>> -> tensor<16x256xf16, #tile.space<l1>>
+    ```
+    """
+
+    name = "tile.insert"
+    value = operand_def(TensorType | MemRefType)
+    dest = operand_def(TensorType | MemRefType)
+    indices = var_operand_def(IndexType)
+    map = prop_def(AffineMapAttr)
+    result = opt_result_def(TensorType)
+    custom_directives = (Indices, Map)
+    assembly_format = (
+        "$value `,` $dest custom<Indices>($indices) custom<Map>($map) attr-dict `:` "
+        "type($value) `,` type($dest) (`->` type($result)^)?"
+    )
+
+    def __init__(
+        self,
+        value: SSAValue,
+        dest: SSAValue,
+        indices: Sequence[SSAValue],
+        map_: AffineMap | AffineMapAttr,
+    ):
+        super().__init__(
+            operands=[value, dest, indices],
+            properties={"map": map_ if isinstance(map_, AffineMapAttr) else AffineMapAttr(map_)},
+            result_types=[dest.type if isinstance(dest.type, TensorType) else None],
+        )
+
+    def verify_(self) -> None:
+        tile, dest = cast("TileType", self.value.type), cast("TileType", self.dest.type)
+        if (self.result.type if self.result is not None else None) != (
+            dest if isinstance(dest, TensorType) else None
+        ):
+            raise VerifyException(
+                "tile.insert into a tensor has that tensor's type as its result, others have none"
+            )
+        if tile.get_element_type() != dest.get_element_type():
+            raise VerifyException(f"tile.insert keeps the element type, got {tile} and {dest}")
+        check_map(self.map.data, len(self.indices), len(tile.get_shape()), len(dest.get_shape()), self.name)
+        if (space_of(tile), space_of(dest)) != (Space.UB, Space.L1):
+            raise VerifyException(f"tile.insert takes a tile from ub to l1, got {tile} and {dest}")

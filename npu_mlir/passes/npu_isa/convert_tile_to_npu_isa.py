@@ -90,7 +90,7 @@ def _lower_op(ctx: KernelContext, op: Operation, accumulators: cube.Accumulators
             ctx.add_alloc(op)
         case tile.SlotOp():
             ctx.add_slot(op)
-        case tile.LoadOp() | tile.StoreOp() | tile.GatherOp() | tile.ScatterOp():
+        case tile.LoadOp() | tile.StoreOp() | tile.InsertOp() | tile.GatherOp() | tile.ScatterOp():
             _check_on_buffers(op)
             if isinstance(op, tile.LoadOp):
                 movement.lower_load(ctx, op)
@@ -98,6 +98,8 @@ def _lower_op(ctx: KernelContext, op: Operation, accumulators: cube.Accumulators
                 movement.lower_gather(ctx, op)
             elif isinstance(op, tile.ScatterOp):
                 movement.lower_scatter(ctx, op)
+            elif isinstance(op, tile.InsertOp):
+                movement.lower_insert(ctx, op)
             else:
                 movement.lower_store(ctx, op)
         case FillOp() if cube.in_accumulator(op):
@@ -115,7 +117,9 @@ def _lower_op(ctx: KernelContext, op: Operation, accumulators: cube.Accumulators
     return True
 
 
-def _check_on_buffers(op: tile.LoadOp | tile.StoreOp | tile.GatherOp | tile.ScatterOp) -> None:
+def _check_on_buffers(
+    op: tile.LoadOp | tile.StoreOp | tile.InsertOp | tile.GatherOp | tile.ScatterOp,
+) -> None:
     side = op.value if isinstance(op, tile.StoreOp | tile.ScatterOp) else op.dest
     if side is None or not isinstance(side.type, MemRefType):
         raise UserError(f"'{op.name}' works on tensors here: run tile-bufferize first", loc=op)

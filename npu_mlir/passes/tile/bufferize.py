@@ -93,6 +93,9 @@ class _Bufferizer:
                 self.dead.append(op)
             case tile.StoreOp():
                 op.operands[0] = self.buffers.get(op.value, op.value)
+            case tile.InsertOp() if op.result is not None:
+                self._insert(op)
+                self.dead.append(op)
             case tile.ScatterOp():
                 op.operands[0] = self.buffers.get(op.value, op.value)
                 op.operands[len(op.operands) - 1] = self.buffers.get(op.rows, op.rows)
@@ -167,6 +170,13 @@ class _Bufferizer:
         cast("Block", op.parent).insert_op_before(new, op)
         self.buffers[result] = dest
 
+    def _insert(self, op: tile.InsertOp) -> None:
+        dest = self._owned(op.dest, op)
+        new = tile.InsertOp(self.buffers.get(op.value, op.value), dest, list(op.indices), op.map)
+        new.attributes |= op.attributes
+        cast("Block", op.parent).insert_op_before(new, op)
+        self.buffers[op.results[0]] = dest
+
     def _structured(self, op: linalg.FillOp | linalg.GenericOp) -> None:
         dest = self._destination(op)
         inputs = [self.buffers.get(v, v) for v in op.inputs]
@@ -187,7 +197,9 @@ class _Bufferizer:
         return self._owned(init, op)
 
     def _owned(self, value: SSAValue, op: Operation) -> SSAValue:
-        """A buffer with the contents of `value` that `op` may overwrite."""
+        """A buffer with the contents of `value` that `op` may overwrite; a new one for a `tensor.empty`."""
+        if isinstance(value.owner, tensor.EmptyOp):
+            return self._alloc(value, op)
         if self._dies(value, op) and value in self.buffers:
             return self.buffers[value]
         return self._copy(value, op)

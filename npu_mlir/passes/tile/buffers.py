@@ -19,6 +19,8 @@ def buffer_role(alloc: tile.AllocOp, space: Space) -> str:
     """What a buffer is for: one of `tile.ROLES`."""
     users = [use.operation for use in alloc.buffer.uses]
     if space is Space.L1:
+        if any(isinstance(op, tile.InsertOp) or _comes_from_ub(op, alloc.buffer) for op in users):
+            return "link"
         readers = {
             space_of(op.tile_type)
             for op in users
@@ -31,6 +33,10 @@ def buffer_role(alloc: tile.AllocOp, space: Space) -> str:
         if isinstance(op, tile.LoadOp | tile.GatherOp) and alloc.buffer is op.dest
     }
     return "in" if Space.GM in fillers else "acc" if Space.L0C in fillers else "out"
+
+
+def _comes_from_ub(op: Operation, buffer: SSAValue) -> bool:
+    return isinstance(op, tile.LoadOp) and op.dest is buffer and space_of(op.source.type) is Space.UB
 
 
 def running_count(home: Block, top: Block) -> SSAValue:

@@ -110,6 +110,8 @@ def _pipe(op: Operation, buffer: SSAValue) -> Pipe:
         case tile.LoadOp():
             spaces = space_of(op.source.type), space_of(op.tile_type)
             return _LOAD_PIPES.get(cast("tuple[Space, Space]", spaces), Pipe.V)
+        case tile.InsertOp():
+            return Pipe.MTE3
         case tile.StoreOp():
             return Pipe.FIX if space_of(op.value.type) is Space.L0C else Pipe.MTE3
         case linalg.GenericOp() | linalg.FillOp():

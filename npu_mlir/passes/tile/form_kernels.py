@@ -1,10 +1,12 @@
 """Group the linalg operations of the host function into kernels.
 
 A kernel is one loop nest: operations whose loop dims unite into classes (see `analysis.dims`), at most one of them a
-contraction for the cube unit, which has no producer in the kernel. Pads and slices in front of an operation become
-part of the load of the operand (see `load_maps`). Equal kernels are made once and launched several times. What is left
-becomes a `tile.host`, which the host executes: operations that read a tensor at places that depend on data
-(`tensor.extract` in the body), pads and slices that something other than a load reads.
+contraction for the cube unit, which has no producer in the kernel; or two, if the second sums what the first has
+become, from L1, and that is estimated to be faster (see `chain_choice`; `chains` asks for `always` or `never` instead).
+Pads and slices in front of an operation become part of the load of the operand (see `load_maps`). Equal kernels are
+made once and launched several times. What is left becomes a `tile.host`, which the host executes: operations that read
+a tensor at places that depend on data (`tensor.extract` in the body), pads and slices that something other than a load
+reads.
 
 Before:
 
@@ -78,6 +80,7 @@ from npu_mlir.dialects.graph import HostCallOp
 from npu_mlir.ir.functions import body_of
 from npu_mlir.ir.structural_keys import StructuralKeys
 from npu_mlir.passes.dce import erase_dead_ops
+from npu_mlir.passes.tile.chain_choice import ChainChoice, ChainPolicy
 from npu_mlir.passes.tile.kernel_remarks import explain_groups
 from npu_mlir.passes.tile.kernel_rules import is_legal
 from npu_mlir.passes.tile.load_maps import fold_into_load
@@ -93,20 +96,30 @@ from npu_mlir.targets.target import Target
 Tensor = TensorType[Attribute]
 
 
+@dataclass(frozen=True)
 class FormKernels(ModulePass):
     """Group linalg operations into kernels and launch them from the host function."""
 
     name = "tile-form-kernels"
+    chains: str = "auto"
+    """Where contractions that follow each other are one kernel: auto, always or never."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         keep_numbers(op)
         target = target_of(op)
         kernels = _Kernels(op)
+        choice = ChainChoice(target, _policy(self.chains), self.name, attributes=dict(op.attributes))
         for function in [f for f in op.ops if isinstance(f, FuncOp) and not f.is_declaration]:
-            _form(function, target, kernels)
+            _form(function, target, kernels, choice)
 
 
-def _form(function: FuncOp, target: Target, kernels: _Kernels) -> None:
+def _policy(text: str) -> ChainPolicy:
+    if text not in [*ChainPolicy]:
+        raise UserError(f"'chains' is one of {', '.join(ChainPolicy)}, got '{text}'")
+    return ChainPolicy(text)
+
+
+def _form(function: FuncOp, target: Target, kernels: _Kernels, choice: ChainChoice) -> None:
     # What nothing reads would become a kernel without results.
     erase_dead_ops(function)
     block = body_of(function)
@@ -120,9 +133,10 @@ def _form(function: FuncOp, target: Target, kernels: _Kernels) -> None:
         with located_errors(cast("linalg.GenericOp", product.key)):
             target.cube.tile(factor_type(product))
     dependencies = _dependencies(block)
-    groups = form_groups(computes, dependencies, lambda g: is_legal(g, target))
+    choice.computes.update((compute.key, compute) for compute in computes)
+    groups = form_groups(computes, dependencies, lambda g: is_legal(g, target), choice.pays)
     if any(wanted(kind, FormKernels.name) for kind in RemarkKind):
-        explain_groups(groups, dependencies, target, FormKernels.name)
+        explain_groups(groups, dependencies, target, FormKernels.name, choice)
     layouts = Layouts()
     for group in groups:
         _launch(group, block, kernels, layouts)
@@ -328,8 +342,13 @@ def _slug(loc: str) -> str:
 
 
 def _location(generics: Sequence[Operation]) -> str:
-    """The graph operations that a group came from, at most three of them by name."""
-    names = dict.fromkeys(part for g in generics if (node := node_of(g)) is not None for part in parts(node))
+    """The graph operations that a group came from, at most three of them by name: of several products, these first."""
+    products = [g for g in generics if isinstance(g, linalg.GenericOp) and is_multiply_add(g)]
+    first = products if len(products) > 1 else ()
+    named = [node for g in (*first, *generics) if (node := node_of(g)) is not None]
+    # A product may have the names of what was fused into it behind it.
+    names = dict.fromkeys(parts(node)[0] for node in named[: len(first)])
+    names |= dict.fromkeys(part for node in named for part in parts(node))
     return joined(list(names)[:3])
 
 

@@ -50,10 +50,11 @@ class InitAccumulators(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.ops:
             if isinstance(kernel, tile.KernelOp):
-                _start_from_biases(kernel)
+                start_from_biases(kernel)
 
 
-def _start_from_biases(kernel: tile.KernelOp) -> None:
+def start_from_biases(kernel: tile.KernelOp) -> None:
+    """Start the products of one untiled kernel from their biases."""
     for op in list(kernel.body.block.ops):
         # The operation that added a bias has been replaced when its turn comes.
         if isinstance(op, linalg.GenericOp) and op.parent is not None:

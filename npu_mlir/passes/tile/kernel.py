@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.ir.affine import AffineMap
 
 from npu_mlir.analysis.affine_maps import linear_map
-from npu_mlir.analysis.dims import DimClasses, LoopNestOp, dim_classes
+from npu_mlir.analysis.dims import DimClasses, DimKind, LoopNestOp, dim_classes
 from npu_mlir.analysis.structured.bodies import is_number
 from npu_mlir.analysis.structured.nest import describe, root_of
 from npu_mlir.dialects import tile
@@ -72,13 +72,41 @@ def read_kernel(op: tile.KernelOp) -> Kernel:
     return Kernel(op, computes, classes, stores)
 
 
+def contractions_behind(kernel: Kernel, compute: LoopNestOp) -> list[LoopNestOp]:
+    """The contractions that an operation depends on through operations of the vector unit alone; itself if it is
+    one."""
+    found: dict[Operation, LoopNestOp] = {}
+    pending, seen = [compute], set[Operation]()
+    while pending:
+        current = pending.pop()
+        op = cast("Operation", current.key)
+        if op in seen:
+            continue
+        seen.add(op)
+        if current.contraction:
+            found[op] = current
+        else:
+            pending += [kernel.computes[o] for o in current.operands if o in kernel.computes]  # type: ignore[index]
+    return [compute for op, compute in kernel.computes.items() if op in found]
+
+
+def linked_classes(kernel: Kernel, contraction: LoopNestOp) -> list[int]:
+    """The classes that a contraction sums and that other operations of the kernel have as well: those along which it
+    reads what the kernel makes."""
+    of = kernel.classes.class_of[contraction.key]
+    summed = [of[d] for d, reduced in enumerate(contraction.reduction) if reduced]
+    return [c for c in summed if kernel.classes.classes[c].kind is not DimKind.RED]
+
+
 def exact_classes(kernel: Kernel, contraction: LoopNestOp) -> set[int]:
     """The summed classes whose chunks have to divide them, since what a load reads beyond their end is not zero: the
     neighbours of a slice, of a window, or padding with another value."""
     of = kernel.classes.class_of[contraction.key]
     exact: set[int] = set()
     for value, map_ in zip(cast("linalg.GenericOp", contraction.key).inputs, contraction.maps, strict=False):
-        load = cast("tile.LoadOp", value.owner)
+        load = value.owner
+        if not isinstance(load, tile.LoadOp):
+            continue
         for axis, expr in enumerate(map_):
             if expr.dim() is None or not _zero_beyond(load, axis):
                 exact |= {of[d] for d in expr.dims() if contraction.reduction[d]}

@@ -10,6 +10,7 @@ from xdsl.ir import Operation
 
 from npu_mlir.analysis.dims import LoopNestOp
 from npu_mlir.analysis.structured.nest import root_of
+from npu_mlir.passes.tile.chain_choice import ChainChoice
 from npu_mlir.passes.tile.kernel_rules import Objection, why_not
 from npu_mlir.support.diagnostics import location_of
 from npu_mlir.support.locations import node_of
@@ -21,7 +22,11 @@ Dependencies = Mapping[Hashable, Sequence[Hashable]]
 
 
 def explain_groups(
-    groups: Sequence[Sequence[LoopNestOp]], dependencies: Dependencies, target: Target, category: str
+    groups: Sequence[Sequence[LoopNestOp]],
+    dependencies: Dependencies,
+    target: Target,
+    category: str,
+    choice: ChainChoice,
 ) -> None:
     """A remark for every kernel of several operations, and for every operation that reads what another kernel makes:
     the rule that keeps the two kernels apart.
@@ -33,11 +38,15 @@ def explain_groups(
             root = root_of(group)
             remark(RemarkKind.PASSED, category, "one-kernel", root, f"{len(group)} operations are one kernel")
     if wanted(RemarkKind.MISSED, category):
-        _explain_borders(groups, dependencies, target, category)
+        _explain_borders(groups, dependencies, target, category, choice)
 
 
 def _explain_borders(
-    groups: Sequence[Sequence[LoopNestOp]], dependencies: Dependencies, target: Target, category: str
+    groups: Sequence[Sequence[LoopNestOp]],
+    dependencies: Dependencies,
+    target: Target,
+    category: str,
+    choice: ChainChoice,
 ) -> None:
     home = {op.key: i for i, group in enumerate(groups) for op in group}
     order = {key: i for i, key in enumerate(dependencies)}
@@ -48,7 +57,9 @@ def _explain_borders(
             if pair[0] == pair[1] or pair in told:
                 continue
             told.add(pair)
-            objection = between or _objection([groups[i] for i in pair], order, dependencies, home, target)
+            objection = between or _objection(
+                [groups[i] for i in pair], order, dependencies, home, target, choice
+            )
             op = cast("Operation", consumer)
             remark(
                 RemarkKind.MISSED,
@@ -88,6 +99,7 @@ def _objection(
     dependencies: Dependencies,
     home: Mapping[Hashable, int],
     target: Target,
+    choice: ChainChoice,
 ) -> Objection:
     merged = sorted((op for group in pair for op in group), key=lambda op: order[op.key])
     objection = why_not(merged, target)
@@ -95,6 +107,9 @@ def _objection(
         return objection
     if _leads_back({op.key for op in merged}, order, dependencies, home):
         return Objection("convex", "another kernel between them reads from one and is read by the other")
+    objection = choice.objection(merged, pair)
+    if objection is not None:
+        return objection
     return Objection("greedy", "each was merged with others first; together they could be one kernel")
 
 

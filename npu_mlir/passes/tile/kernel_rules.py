@@ -87,24 +87,71 @@ class GroupCandidate:
 
 
 def _one_contraction(candidate: GroupCandidate) -> str | None:
-    """The cube computes one contraction in a kernel."""
-    count = len(candidate.contractions)
-    return f"they hold {count} contractions, and a kernel has one" if count > 1 else None
+    """The cube computes one contraction in a kernel, or a chain of two."""
+    match candidate.contractions:
+        case [] | [_]:
+            return None
+        case [first, second]:
+            return _why_no_chain(candidate, first, second)
+        case contractions:
+            return f"they hold {len(contractions)} contractions, and a kernel has one, or two in a chain"
+
+
+def _why_no_chain(candidate: GroupCandidate, first: LoopNestOp, second: LoopNestOp) -> str | None:
+    """Why a contraction can't sum what another one has become, if it can't."""
+    above = above_of(candidate.group, second)
+    made = [key for key in second.operands[:2] if key in candidate.inside]
+    if first.key not in above or len(made) != 1:
+        return "they hold 2 contractions, of which none reads, as one operand, what the other has become"
+    target = candidate.target
+    if target.split_cores or "ub_l1" not in target.rates:
+        return f"'{target.name}' has no path from ub to l1, on which the one could read what the other has become"
+    readers = {op.key for op in candidate.group for key in op.operands if key in above} - above
+    if readers != {second.key}:
+        return (
+            "what the first contraction has become is read by others than the second, so it has to be in gm"
+        )
+    linked = {c for c, reduced in _class_kinds(candidate, second) if reduced}
+    free = {c for op in (first, second) for c, reduced in _class_kinds(candidate, op) if not reduced}
+    if (free - linked) & candidate.whole:
+        return "rows of the second contraction would have to be whole, and those of the first with them"
+    roles = contraction_roles(first)
+    assert roles is not None
+    if linked & {candidate.classes.class_of[first.key][d] for d in roles.batch}:
+        return "the second contraction sums over the batch of the first, and L0 holds one product at a time"
+    return None
+
+
+def above_of(group: Sequence[LoopNestOp], op: LoopNestOp) -> set[Hashable]:
+    """The operations of a group that an operation depends on, by their keys."""
+    by_key = {o.key: o for o in group}
+    pending, seen = list(op.operands), set[Hashable]()
+    while pending:
+        key = pending.pop()
+        if key in by_key and key not in seen:
+            seen.add(key)
+            pending += by_key[key].operands
+    return seen
+
+
+def _class_kinds(candidate: GroupCandidate, op: LoopNestOp) -> list[tuple[int, bool]]:
+    """The classes of an operation's loops, and whether it reduces them."""
+    return list(zip(candidate.classes.class_of[op.key], op.reduction, strict=True))
 
 
 def _contraction_first(candidate: GroupCandidate) -> str | None:
-    """A contraction has no producer in the kernel: its operands come from GM."""
-    if any(key in candidate.inside for op in candidate.contractions for key in op.operands):
+    """A contraction has no producer in the kernel but another contraction: its operands come from GM."""
+    first = candidate.contractions[:1]
+    if any(key in candidate.inside for op in first for key in op.operands):
         return "a contraction reads its operands from GM, and one would be computed in the kernel"
     return None
 
 
 def _depends_on_contraction(candidate: GroupCandidate) -> str | None:
     """What does not depend on the contraction would be computed once per tile beside it, for nothing."""
-    for contraction in candidate.contractions:
-        for op in candidate.group:
-            if op is not contraction and not any(key in candidate.inside for key in op.operands):
-                return "an operation that does not depend on the contraction would be repeated for its tiles"
+    for op in candidate.group if candidate.contractions else ():
+        if not op.contraction and not any(key in candidate.inside for key in op.operands):
+            return "an operation that does not depend on the contraction would be repeated for its tiles"
     return None
 
 
@@ -177,11 +224,11 @@ def _accumulator_fits(candidate: GroupCandidate) -> str | None:
 def _broadcast_fits_ub(candidate: GroupCandidate) -> str | None:
     """The loops of a product are tiled; dims along which its result is broadcast have to be whole in UB."""
     classes = candidate.classes
-    for contraction in candidate.contractions:
-        own = set(classes.class_of[contraction.key])
+    own = {c for contraction in candidate.contractions for c in classes.class_of[contraction.key]}
+    if candidate.contractions:
         beside = {c.id for c in classes.classes if c.id not in own and c.extent > 1}
         if not beside:
-            continue
+            return None
         needed, capacity = (
             footprint(candidate, beside | candidate.whole, fill_lanes=False),
             candidate.target.ub,

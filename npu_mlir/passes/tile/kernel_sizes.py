@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from npu_mlir.analysis.dims import DimClass, DimKind
 from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.dialects import tile
-from npu_mlir.passes.tile.kernel import Kernel, exact_classes
+from npu_mlir.passes.tile.kernel import Kernel, exact_classes, linked_classes
 from npu_mlir.support.diagnostics import UserError
 
 
@@ -22,6 +22,25 @@ class KernelSizes:
     """What of a contraction's summed classes is in L0; elsewhere the tile."""
     piece: tuple[int, ...]
     """What of a contraction's accumulators passes through UB at once; elsewhere the tile."""
+    linked: Mapping[Hashable, Link] = field(default_factory=dict[Hashable, "Link"])
+    """For contractions that read what the kernel makes, by their keys."""
+
+    def chunks(self, contraction: Hashable, c: int) -> tuple[int, int]:
+        """What of a class is summed at once in a contraction: what is brought to L1, what is in L0."""
+        link = self.linked.get(contraction)
+        if link is not None and c in link.chunks:
+            return link.chunks[c]
+        return self.tile[c], self.chunk[c]
+
+
+@dataclass(frozen=True)
+class Link:
+    """How a contraction reads what the kernel makes."""
+
+    chunks: Mapping[int, tuple[int, int]]
+    """What of the classes that it reads it along is summed at once: of the other operand in L1, in L0."""
+    per_tile: bool = False
+    """It is made chunk by chunk, as the contraction reads it, not whole before."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +63,12 @@ def _roles(kernel: Kernel) -> _Roles:
     for compute in kernel.contractions:
         of, roles = kernel.classes.class_of[compute.key], contraction_roles(compute)
         assert roles is not None
+        linked = set(linked_classes(kernel, compute))
         result = _Roles(
             result.batch | {of[d] for d in roles.batch},
             result.rows_and_columns | {of[d] for d in (*roles.m, *roles.n)},
-            result.summed | {of[d] for d in roles.k},
-            result.exact | exact_classes(kernel, compute),
+            result.summed | ({of[d] for d in roles.k} - linked),
+            result.exact | (exact_classes(kernel, compute) - linked),
         )
     return result
 
@@ -69,6 +89,24 @@ def levels_of(kernel: Kernel, sizes: KernelSizes) -> dict[str, list[int]]:
     return {level: values for level, values in lists.items() if any(values)}
 
 
+def ops_of(kernel: Kernel, sizes: KernelSizes) -> dict[int, dict[str, list[int] | str]]:
+    """The entries of single operations that give these sizes."""
+    count, found = len(kernel.classes.classes), dict[int, dict[str, list[int] | str]]()
+    for position, key in enumerate(kernel.computes):
+        link = sizes.linked.get(key)
+        if link is None:
+            continue
+        l1, l0 = [0] * count, [0] * count
+        for c, (chunk, inner) in link.chunks.items():
+            l1[c], l0[c] = chunk, inner if inner < chunk else 0
+        found[position] = {"l1": l1}
+        if any(l0):
+            found[position]["l0"] = l0
+        if link.per_tile:
+            found[position]["via"] = "tile"
+    return found
+
+
 def kernel_sizes(kernel: Kernel, schedule: tile.ScheduleAttr) -> KernelSizes:
     """The sizes that a schedule gives to a kernel. Raises UserError if they are not for this kernel, or don't fit
     each other."""
@@ -79,7 +117,7 @@ def kernel_sizes(kernel: Kernel, schedule: tile.ScheduleAttr) -> KernelSizes:
     own = [lists["l1" if c.id in roles.all else "ub"][c.id] or c.extent for c in kernel.classes.classes]
     cut = [(lists["l0"][c] if c in roles.summed else 0) or size for c, size in enumerate(own)]
     piece = [(lists["ub"][c] if c in roles.all else 0) or size for c, size in enumerate(own)]
-    sizes = KernelSizes(tuple(own), tuple(cut), tuple(piece))
+    sizes = KernelSizes(tuple(own), tuple(cut), tuple(piece), _links(kernel, schedule, own))
     for c in kernel.classes.classes:
         _check_class(kernel, c, roles, sizes)
     _check_order(kernel, schedule.order, sizes)
@@ -100,7 +138,7 @@ def _list(kernel: Kernel, schedule: tile.ScheduleAttr, level: str) -> list[int]:
     for op, own in own_sizes.items():
         mine = _classes_of(kernel, op)
         for c, size in enumerate(own):
-            if not size or size == sizes[c]:
+            if not size or size == sizes[c] or (c in mine and c in _linked_at(kernel, op)):
                 continue
             if c not in mine:
                 raise UserError(
@@ -114,6 +152,51 @@ def _list(kernel: Kernel, schedule: tile.ScheduleAttr, level: str) -> list[int]:
                 )
             sizes[c] = size
     return sizes
+
+
+def _linked_at(kernel: Kernel, op: int) -> Sequence[int]:
+    """The classes along which the operation at a position reads what the kernel makes, if it is a contraction."""
+    compute = list(kernel.computes.values())[op]
+    return linked_classes(kernel, compute) if compute.contraction else ()
+
+
+def _links(kernel: Kernel, schedule: tile.ScheduleAttr, tiles: Sequence[int]) -> dict[Hashable, Link]:
+    """How contractions read what the kernel makes."""
+    found: dict[Hashable, Link] = {}
+    for op, (key, compute) in enumerate(kernel.computes.items()):
+        linked = linked_classes(kernel, compute) if compute.contraction else ()
+        per_tile = schedule.via(op) == "tile"
+        if not linked:
+            if per_tile:
+                raise UserError(
+                    f"operation {op} reads nothing that the kernel makes: it has no 'via'", loc=kernel.op
+                )
+            continue
+        chunks: dict[int, tuple[int, int]] = {}
+        for c in linked:
+            extent = kernel.classes.classes[c].extent
+            own = {
+                level: sizes[c] if sizes else 0
+                for level in ("l1", "l0")
+                for sizes in (schedule.sizes(level, op),)
+            }
+            chunk = own["l1"] or (tiles[c] if per_tile else extent)
+            inner = own["l0"] or chunk
+            where = f"operation {op}, class {c}:"
+            if extent % chunk or chunk % inner:
+                raise UserError(
+                    f"{where} 'l1' has to divide {extent}, which the kernel makes, and 'l0' has to divide 'l1', got "
+                    f"{chunk} and {inner}",
+                    loc=kernel.op,
+                )
+            if per_tile and chunk != tiles[c]:
+                raise UserError(
+                    f"{where} with via = tile, 'l1' is the tile that the kernel makes, {tiles[c]}, got {chunk}",
+                    loc=kernel.op,
+                )
+            chunks[c] = chunk, inner
+        found[key] = Link(chunks, per_tile)
+    return found
 
 
 def _classes_of(kernel: Kernel, op: int) -> Sequence[int]:
@@ -148,6 +231,8 @@ def _check_class(kernel: Kernel, c: DimClass, roles: _Roles, sizes: KernelSizes)
             wrong = f"'{level}' has to divide 'l1', got {inner} and {size}"
     if wrong is None and c.kind is DimKind.MIXED and not size == sizes.piece[c.id] == c.extent:
         wrong = f"it is reduced and used again, so it has to be whole, {c.extent}"
+    if wrong is None and c.kind is DimKind.LINK and c.extent % size:
+        wrong = f"a later product sums it: its tile has to divide {c.extent}, got {size}"
     if wrong is None and c.id in roles.batch and size != 1:
         wrong = f"it is a batch of matrix products: its tile must be 1, got {size}"
     if wrong is None and c.id in roles.exact and c.extent % size:

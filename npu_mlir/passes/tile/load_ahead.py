@@ -31,7 +31,8 @@ After:
 Only the first loads of each buffer, and only loads to L1: UB is in use until the section before is over. An operand
 counts as written by no section if that is so for all launches of the kernel.
 
-Leaves alone: kernels without a boundary, those with loads before it, and with `tiles=0` everything.
+Leaves alone: kernels without a boundary, those with loads before it, and with `tiles=0` everything; what is loaded
+behind the first loop that loads, whose buffers would take the place of others until then.
 Does not handle: loads whose place depends on more than constants and loops.
 """
 
@@ -94,6 +95,7 @@ def load_ahead(kernel: tile.KernelOp, arguments: set[int], tiles: int) -> None:
     if boundary is None or any(isinstance(op, tile.LoadOp) for op in _before(boundary)):
         return
     filled: set[SSAValue] = set()
+    last = _first_loop(top)
     for load in [op for op in kernel.walk() if isinstance(op, tile.LoadOp)]:
         buffer = _buffer(load)
         if buffer is None or buffer in filled:
@@ -104,11 +106,24 @@ def load_ahead(kernel: tile.KernelOp, arguments: set[int], tiles: int) -> None:
             continue
         if space_of(buffer.type) is not Space.L1:
             continue
+        at = top.find_ancestor_op_in_block(load)
+        if last is not None and at is not None and last.is_before_in_block(at):
+            continue
         with located(load):
             if load.parent is top:
                 _move(load, boundary)
             else:
                 _load_first(load, boundary, tiles)
+
+
+def _first_loop(top: Block) -> Operation | None:
+    """The first loop of a kernel that loads to L1."""
+    for loop in top.ops:
+        if isinstance(loop, scf.ForOp):
+            loads = (op for op in loop.walk() if isinstance(op, tile.LoadOp))
+            if any(space_of(op.tile_type) is Space.L1 for op in loads):
+                return loop
+    return None
 
 
 def _before(op: Operation) -> list[Operation]:

@@ -3,7 +3,8 @@
 Counted are buffers that are there at the same moment in any case. With loops over tiles, these are the buffers with
 slots, which live as long as the outermost loop: what is loaded from GM, the piece of the accumulators, and what is
 stored, unless its operation may overwrite one of these. Without, they are the operands of one operation. The
-temporaries of operations come on top, so the count is less than what is needed, never more.
+temporaries of operations come on top, so the count is less than what is needed, never more. Of chains of contractions
+nothing is counted: what belongs to one of them need not be there while another one runs.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ TileShape = tuple[tuple[int, ...], Attribute]
 def least_ub(kernel: Kernel, candidate: ScheduleCandidate, target: Target) -> int:
     """Bytes of UB that a kernel needs at least under a candidate's schedule; 0 if nothing is known."""
     slots = candidate.schedule.slots_of(Space.UB)
-    if candidate.schedule.bypass_ub or slots < 2:
+    if candidate.schedule.bypass_ub or slots < 2 or len(kernel.contractions) > 1:
         return 0
     estimate = _Estimate(kernel, candidate, slots, target)
     return estimate.in_loops() if estimate.looped else estimate.of_an_operation()

@@ -31,6 +31,13 @@ def model(
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
 
 
+def layers() -> onnx.ModelProto:
+    """The layers of `mlp` with the result of the first as another output, so that they are two kernels."""
+    two = mlp()
+    two.graph.output.append(value("h2", 4, 12))
+    return two
+
+
 def mlp(batch: int | str = 4) -> onnx.ModelProto:
     """relu(x @ w1 + b1) @ w2 + b2"""
     nodes = [
@@ -87,6 +94,7 @@ def unsupported() -> onnx.ModelProto:
 
 MODELS = {
     "dense": dense,
+    "layers": layers,
     "mlp": mlp,
     "dynamic": lambda: mlp("batch"),
     "embedding": embedding,

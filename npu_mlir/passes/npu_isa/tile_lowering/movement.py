@@ -19,7 +19,7 @@
 
 and `tile.scatter` likewise `npu_isa.scatter_ub`.
 
-Moves between UB and L1 become `npu_isa.copy_l1` and `npu_isa.copy_ub`.
+Moves between UB and L1, and `tile.insert`, become `npu_isa.copy_l1` and `npu_isa.copy_ub`.
 
 Does not handle: a window (two tile dims in one coordinate) over GM, L0 loads of more dims than an instruction has
 (their packing cannot be cut).
@@ -67,14 +67,14 @@ def lower_load(ctx: KernelContext, op: tile.LoadOp) -> None:
         _lower_gm_load(ctx, op, dest)
         return
     source = ctx.buffer(op.source)
-    address, strides = _walk_source(ctx, op, source, len(dest.shape))
+    address, strides = _walk(ctx, op, source, len(dest.shape))
     match source.space, dest.space:
         case Space.L1, Space.L0A | Space.L0B:
             _emit_l0_load(ctx, address, strides, dest)
         case Space.L0C, Space.UB:
             _emit_fixpipe_ub(ctx, op, (address, strides, source), dest)
         case (Space.UB, Space.L1) | (Space.L1, Space.UB):
-            _emit_local_copy(ctx, op, (address, strides, source), dest)
+            _emit_local_copy(ctx, (address, strides, source), (dest.address, dest.strides, dest), dest.shape)
         case Space.UB, Space.UB:
             nest = StridedLoops(dest.shape, (dest.strides, strides))
             emit_vector(ctx, npu_isa.VUnaryOp, "copy", nest, [dest.address, address], [dest, source])
@@ -92,6 +92,13 @@ def lower_store(ctx: KernelContext, op: tile.StoreOp) -> None:
     _check_scale(ctx, op, source.element, cast("tile.TileType", op.dest.type).get_element_type())
     steps = source.element, op.epilogue
     ctx.emit(npu_isa.FixpipeGmOp(address, op.dest, indices, map_, nest.extents, nest.strides[0], *steps))
+
+
+def lower_insert(ctx: KernelContext, op: tile.InsertOp) -> None:
+    """Lower a tile that becomes part of a larger one in L1."""
+    source, dest = ctx.buffer(op.value), ctx.buffer(op.dest)
+    address, strides = _walk(ctx, op, dest, len(source.shape))
+    _emit_local_copy(ctx, (source.address, source.strides, source), (address, strides, dest), source.shape)
 
 
 def _check_scale(
@@ -226,10 +233,11 @@ def _gm_side(
     return address, scalars, AffineMapAttr(AffineMap(len(scalars) + inside.rank, 0, results)), inside
 
 
-def _walk_source(
-    ctx: KernelContext, op: tile.LoadOp, source: PlacedBuffer, rank: int
+def _walk(
+    ctx: KernelContext, op: tile.LoadOp | tile.InsertOp, source: PlacedBuffer, rank: int
 ) -> tuple[SSAValue, tuple[int, ...]]:
-    """The address of the source's first element and its element stride along each dim of the tile."""
+    """The address of the first element that a map takes of a buffer, and the element stride there along each dim of the
+    tile."""
     offset = Offset()
     coefficients: list[tuple[int, ...]] = []
     for expr, stride in zip(op.map.data.results, source.strides, strict=True):
@@ -269,29 +277,29 @@ def _collapse_in_order(nest: StridedLoops) -> StridedLoops:
     return StridedLoops(short.extents, short.strides[1:])
 
 
-def _emit_local_copy(
-    ctx: KernelContext,
-    op: tile.LoadOp,
-    block: tuple[SSAValue, tuple[int, ...], PlacedBuffer],
-    dest: PlacedBuffer,
-) -> None:
-    address, strides, source = block
-    if f"{source.space}_{dest.space}" not in ctx.target.rates:
+_Block = tuple[SSAValue, tuple[int, ...], PlacedBuffer]
+"""The address of a block, its element strides, and the buffer that it is a part of."""
+
+
+def _emit_local_copy(ctx: KernelContext, source: _Block, dest: _Block, shape: Sequence[int]) -> None:
+    spaces = source[2].space, dest[2].space
+    if "_".join(spaces) not in ctx.target.rates:
         raise UserError(
-            f"{ctx.target.name} has no path from {source.space} to {dest.space}",
-            notes=[f"--set rates.{source.space}_{dest.space}=128 is a machine that has"],
-            loc=op,
+            f"{ctx.target.name} has no path from {spaces[0]} to {spaces[1]}",
+            notes=[f"--set rates.{'_'.join(spaces)}=128 is a machine that has"],
+            loc=ctx.source,
         )
-    nest = collapse(drop_unit_dims(StridedLoops(dest.shape, (strides, dest.strides))))
+    size, element = dest[2].element_bytes, dest[2].element
+    nest = collapse(drop_unit_dims(StridedLoops(tuple(shape), (source[1], dest[1]))))
     outside, inside = split(nest, npu_isa.MAX_DIMS)
     ivs = [ctx.loop(extent) for extent in outside.extents]
-    from_ = advance(ctx, address, outside.strides[0], ivs, source.element_bytes)
-    to = advance(ctx, dest.address, outside.strides[1], ivs, dest.element_bytes)
+    from_ = advance(ctx, source[0], outside.strides[0], ivs, size)
+    to = advance(ctx, dest[0], outside.strides[1], ivs, size)
     if not inside.rank:
         inside = StridedLoops((1,), ((1,), (1,)))
-    instruction = npu_isa.CopyL1Op if dest.space is Space.L1 else npu_isa.CopyUbOp
+    instruction = npu_isa.CopyL1Op if dest[2].space is Space.L1 else npu_isa.CopyUbOp
     from_strides, to_strides = inside.strides
-    ctx.emit(instruction(from_, to, inside.extents, from_strides, to_strides, dest.element))
+    ctx.emit(instruction(from_, to, inside.extents, from_strides, to_strides, element))
 
 
 def _emit_fixpipe_ub(

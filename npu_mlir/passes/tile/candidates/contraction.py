@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Attribute, BlockArgument, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from npu_mlir.analysis.dims import DimKind, LoopNestOp
 from npu_mlir.analysis.structured.bodies import SIGNED_WIDENING, body_ops
@@ -42,10 +42,26 @@ def contraction_candidates(
     sources = [_argument(value) for value in cast("linalg.GenericOp", compute.key).inputs[:2]]
     a, b = (cold is None or source in cold for source in sources)
     swapped = cast("Contraction", contraction_roles(compute)).swapped
-    found = tilings(product, target, (b, a) if swapped else (a, b))
+    found = _tilings(product, target, (b, a) if swapped else (a, b))
     for number, tiling in enumerate(found[:TRIED_TILINGS]):
         for piece, slots in _pieces(product, tiling, target):
             yield _candidate(kernel, number, tiling, piece, slots, target)
+
+
+_found: dict[tuple[Product, tuple[bool, bool]], tuple[Target, list[Tiling]]] = {}
+"""What was found for the last products: whether contractions become one kernel is asked before schedules are chosen."""
+
+_REMEMBERED = 256
+
+
+def _tilings(product: Product, target: Target, cold: tuple[bool, bool]) -> list[Tiling]:
+    """The best tilings of a product; searched for once."""
+    known = _found.get((product, cold))
+    if known is None or known[0] != target:
+        if len(_found) >= _REMEMBERED:
+            _found.clear()
+        known = _found[product, cold] = target, tilings(product, target, cold)
+    return known[1]
 
 
 def _argument(value: SSAValue) -> int | None:
@@ -104,20 +120,23 @@ def _product(kernel: Kernel, compute: LoopNestOp, target: Target) -> Product:
     ]
     element = factor_type(compute)
     batch, m, n, k = (tuple(of[d] for d in dims_) for dims_ in (roles.batch, roles.m, roles.n, roles.k))
-    loaded, stored = _traffic(kernel, compute)
+    loaded, stored = loaded_beside(kernel, compute, kernel.computes), stored_bytes(kernel)
     factors = (cube_type(element), element_bits(element))
-    vector, passing = _epilogue(kernel, compute, target)
+    vector, passing = epilogue(kernel, compute, target, kernel.computes)
     row = not isinstance(init_of(cast("linalg.GenericOp", compute.key)), linalg.FillOp)
     return Product(dims, batch, m, n, k, (maps[0], maps[1]), *factors, vector, loaded, stored, passing, row)
 
 
-def _epilogue(kernel: Kernel, contraction: LoopNestOp, target: Target) -> tuple[int, int]:
-    """Bytes per element of the result that the vector unit works through, one operation after the other, each times the
-    cycles of a step, without what the fixpipe does on the way; and those that the fixpipe leaves in UB."""
+def epilogue(
+    kernel: Kernel, contraction: LoopNestOp, target: Target, computes: Mapping[Operation, LoopNestOp]
+) -> tuple[int, int]:
+    """Bytes per element of the result that the vector unit works through in operations behind a contraction, one after
+    the other, each times the cycles of a step, without what the fixpipe does on the way; and those that the fixpipe
+    leaves in UB."""
     free = {kernel.classes.class_of[contraction.key][d] for d in contraction.result}
     accumulator = cast("Tensor", cast("linalg.GenericOp", contraction.key).results[0].type).element_type
     total, arrived = 0, [ACCUMULATOR]
-    for op, compute in kernel.computes.items():
+    for op, compute in computes.items():
         if compute.contraction:
             continue
         generic = cast("linalg.GenericOp", op)
@@ -157,16 +176,19 @@ class _Passing:
     counted: int
 
 
-def _traffic(kernel: Kernel, contraction: LoopNestOp) -> tuple[int, int]:
-    """Bytes per element of the result that the rest of the kernel loads beside it, and that it stores."""
+def loaded_beside(kernel: Kernel, contraction: LoopNestOp, computes: Mapping[Operation, LoopNestOp]) -> int:
+    """Bytes per element of a contraction's result that operations behind it load beside it."""
     free = {kernel.classes.class_of[contraction.key][d] for d in contraction.result}
-    loaded = stored = 0
-    for op, compute in kernel.computes.items():
+    loaded = 0
+    for op, compute in computes.items():
         generic = cast("linalg.GenericOp", op)
         for value, map_ in zip(generic.inputs, compute.maps, strict=False):
             dims = {kernel.classes.class_of[op][d] for e in map_ for d in e.dims()}
             if compute is not contraction and isinstance(value.owner, tile.LoadOp) and dims >= free:
                 loaded += element_bytes(cast("Tensor", value.type).element_type)
-    for store in kernel.stores:
-        stored += element_bytes(cast("Tensor", store.value.type).element_type)
-    return loaded, stored
+    return loaded
+
+
+def stored_bytes(kernel: Kernel) -> int:
+    """Bytes per element of the results that a kernel stores, together."""
+    return sum(element_bytes(cast("Tensor", store.value.type).element_type) for store in kernel.stores)

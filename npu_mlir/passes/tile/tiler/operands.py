@@ -28,6 +28,10 @@ WHOLE_INDICES = 8192
 """Bytes of indices of a gather up to which they are loaded at once, whatever its tiles are."""
 
 
+_WHOLE_AT_FIRST = (DimKind.RED, DimKind.LINK)
+"""Classes whose loops belong to single operations."""
+
+
 class OperandTiler(LoopNest, ABC):
     """Makes the tiles of operands at the current position."""
 
@@ -37,7 +41,7 @@ class OperandTiler(LoopNest, ABC):
         self.sizes = sizes
         args = kernel.op.body.block.args
         start = {
-            c.id: Position((), sizes.tile[c.id] if c.kind is not DimKind.RED else c.extent)
+            c.id: Position((), c.extent if c.kind in _WHOLE_AT_FIRST else sizes.tile[c.id])
             for c in self.classes.classes
         }
         super().__init__([a.type for a in args], start)

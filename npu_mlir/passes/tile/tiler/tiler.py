@@ -18,7 +18,7 @@ from npu_mlir.analysis.structured.fixpipe import drained_by
 from npu_mlir.analysis.structured.nest import init_of
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, place
-from npu_mlir.passes.tile.kernel import Kernel
+from npu_mlir.passes.tile.kernel import Kernel, contractions_behind
 from npu_mlir.passes.tile.kernel_sizes import KernelSizes
 from npu_mlir.passes.tile.tiler.contractions import ContractionTiler
 from npu_mlir.passes.tile.tiler.loops import Position
@@ -45,15 +45,15 @@ class Tiler(ContractionTiler):
         return self.block
 
     def _run(self) -> None:
-        contraction = next((op for op in self.kernel.computes.values() if op.contraction), None)
+        stored = [self.kernel.computes[cast("Operation", store.value.owner)] for store in self.kernel.stores]
+        last = dict.fromkeys(op.key for compute in stored for op in contractions_behind(self.kernel, compute))
         with self.loops(self.order, lambda c: (self.classes.classes[c].extent, self.sizes.tile[c])):
-            self.outer = self.here.position
-            pieces: list[int] = []
-            if contraction is not None:
-                self.accumulator(contraction)
-                dims = [self.classes.class_of[contraction.key][d] for d in contraction.result]
-                pieces = [c for c in dims if self.sizes.piece[c] < self.sizes.tile[c] and not self.bypass_ub]
-            with self.loops(pieces, lambda c: (self.sizes.tile[c], self.sizes.piece[c])):
+            pieces: dict[int, None] = {}
+            for contraction in (self.kernel.computes[cast("Operation", key)] for key in last):
+                self.settle(contraction)
+                cut = [c for c in self.free_classes(contraction) if self.sizes.piece[c] < self.sizes.tile[c]]
+                pieces |= dict.fromkeys(cut if not self.bypass_ub else ())
+            with self.loops(list(pieces), lambda c: (self.sizes.tile[c], self.sizes.piece[c])):
                 for store in self.kernel.stores:
                     with located(store):
                         self._store(store)

@@ -54,3 +54,17 @@ tile.kernel @memrefs(%x: memref<60x64xf32, #gm>, %y: memref<60x64xf32, #gm>) {
   tile.store %k, %y[%i] map affine_map<(i, d0, d1) -> (i + d0, d1)> epilogue <scale 16777218> : memref<16x64xi32, #l0c>, memref<60x64xf32, #gm>
   tile.return
 }
+
+// CHECK-LABEL: tile.kernel @parts(
+// CHECK:         %q = tile.insert %t, %p[%i] map affine_map<(d0, d1, d2) -> (d1, (d0 + d2))> : tensor<4x8xf16, #tile.space<ub>>, tensor<4x32xf16, #tile.space<l1>> -> tensor<4x32xf16, #tile.space<l1>>
+// CHECK-NEXT:    tile.insert %u, %b[%i] map affine_map<(d0, d1, d2) -> (d1, (d0 + d2))> : memref<4x8xf16, #tile.space<ub>>, memref<4x32xf16, #tile.space<l1>>
+tile.kernel @parts(%x: memref<4x8xf16, #gm>) {
+  %i = arith.constant 16 : index
+  %t = tile.load %x[] map affine_map<(d0, d1) -> (d0, d1)> : memref<4x8xf16, #gm> -> tensor<4x8xf16, #ub>
+  %p = tensor.empty() : tensor<4x32xf16, #l1>
+  %u = tile.alloc : memref<4x8xf16, #ub>
+  %b = tile.alloc : memref<4x32xf16, #l1>
+  %q = tile.insert %t, %p[%i] map affine_map<(i, d0, d1) -> (d0, i + d1)> : tensor<4x8xf16, #ub>, tensor<4x32xf16, #l1> -> tensor<4x32xf16, #l1>
+  tile.insert %u, %b[%i] map affine_map<(i, d0, d1) -> (d0, i + d1)> : memref<4x8xf16, #ub>, memref<4x32xf16, #l1>
+  tile.return
+}

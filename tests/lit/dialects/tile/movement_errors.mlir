@@ -176,3 +176,42 @@ tile.kernel @from_ub(%y: memref<8xf32, #tile.space<gm>>) {
   tile.store %u, %y[] map affine_map<(d0) -> (d0)> epilogue <relu> : memref<8xf32, #tile.space<ub>>, memref<8xf32, #tile.space<gm>>
   tile.return
 }
+
+// -----
+
+// CHECK: error: 'tile.insert' op tile.insert takes a tile from ub to l1, got memref<8xf16, #tile.space<l1>> and memref<8xf16, #tile.space<l1>>
+tile.kernel @spaces_of_parts(%y: memref<8xf16, #tile.space<gm>>) {
+  %a = tile.alloc : memref<8xf16, #tile.space<l1>>
+  tile.insert %a, %a[] map affine_map<(d0) -> (d0)> : memref<8xf16, #tile.space<l1>>, memref<8xf16, #tile.space<l1>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.insert' op tile.insert keeps the element type
+tile.kernel @types_of_parts(%y: memref<8xf16, #tile.space<gm>>) {
+  %u = tile.alloc : memref<8xf32, #tile.space<ub>>
+  %a = tile.alloc : memref<8xf16, #tile.space<l1>>
+  tile.insert %u, %a[] map affine_map<(d0) -> (d0)> : memref<8xf32, #tile.space<ub>>, memref<8xf16, #tile.space<l1>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.insert' op tile.insert: the map gives 2 coordinates, the memory has rank 1
+tile.kernel @places_of_parts(%y: memref<8xf16, #tile.space<gm>>) {
+  %u = tile.alloc : memref<8xf16, #tile.space<ub>>
+  %a = tile.alloc : memref<8xf16, #tile.space<l1>>
+  tile.insert %u, %a[] map affine_map<(d0) -> (d0, d0)> : memref<8xf16, #tile.space<ub>>, memref<8xf16, #tile.space<l1>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.insert' op tile.insert into a tensor has that tensor's type as its result, others have none
+tile.kernel @result_of_parts(%y: memref<8xf16, #tile.space<gm>>) {
+  %u = tensor.empty() : tensor<8xf16, #tile.space<ub>>
+  %a = tensor.empty() : tensor<8xf16, #tile.space<l1>>
+  tile.insert %u, %a[] map affine_map<(d0) -> (d0)> : tensor<8xf16, #tile.space<ub>>, tensor<8xf16, #tile.space<l1>>
+  tile.return
+}

@@ -223,3 +223,19 @@ tile.kernel @local(%A: memref<4x16xf16, #gm>, %Y: memref<16x3xf16, #gm>) {
   tile.store %z, %Y[] map affine_map<(d0, d1) -> (d0, d1)> : memref<16x3xf16, #ub>, memref<16x3xf16, #gm>
   tile.return
 }
+
+// A tile that becomes a part of a larger one in L1.
+// CHECK-LABEL: tile.kernel @part(
+// CHECK:         %[[AT:.*]] = npu_isa.at %y + %{{.*}} : !npu_isa.addr<l1>
+// CHECK-NEXT:    npu_isa.copy_l1 %x<16, 1> -> %[[AT]]<64, 1> over [4, 16] : f16
+tile.kernel @part(%A: memref<4x16xf16, #gm>) {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c64 = arith.constant 64 : index
+  %x = tile.alloc {address = 0} : memref<4x16xf16, #ub>
+  %y = tile.alloc {address = 0} : memref<4x64xf16, #l1>
+  scf.for %i = %c0 to %c64 step %c16 {
+    tile.insert %x, %y[%i] map affine_map<(i, m, n) -> (m, i + n)> : memref<4x16xf16, #ub>, memref<4x64xf16, #l1>
+  }
+  tile.return
+}

@@ -186,3 +186,29 @@ tile.kernel @residual(%X: memref<4x4xf32, #gm>, %Z: memref<4x4xf32, #gm>, %Y: me
   tile.store %s, %Y[] map #id : tensor<4x4xf32, #ub>, memref<4x4xf32, #gm>
   tile.return
 }
+
+// -----
+
+// What is made part by part, around a loop, is one buffer.
+// CHECK-LABEL: tile.kernel @parts(
+// CHECK:         %e = tile.alloc : memref<4x16xf32, #tile.space<l1>>
+// CHECK-NEXT:    scf.for %i = {{.*}} {
+// CHECK:           %x = tile.alloc : memref<4x4xf32, #tile.space<ub>>
+// CHECK:           tile.insert %x, %e[%i] map {{.*}} : memref<4x4xf32, #tile.space<ub>>, memref<4x16xf32, #tile.space<l1>>
+// CHECK:         tile.load %e[] into %u map
+#gm = #tile.space<gm>
+#ub = #tile.space<ub>
+#l1 = #tile.space<l1>
+tile.kernel @parts(%X: memref<4x16xf32, #gm>) {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %c16 = arith.constant 16 : index
+  %e = tensor.empty() : tensor<4x16xf32, #l1>
+  %h = scf.for %i = %c0 to %c16 step %c4 iter_args(%p = %e) -> (tensor<4x16xf32, #l1>) {
+    %x = tile.load %X[%i] map affine_map<(i, m, n) -> (m, i + n)> : memref<4x16xf32, #gm> -> tensor<4x4xf32, #ub>
+    %q = tile.insert %x, %p[%i] map affine_map<(i, m, n) -> (m, i + n)> : tensor<4x4xf32, #ub>, tensor<4x16xf32, #l1> -> tensor<4x16xf32, #l1>
+    scf.yield %q : tensor<4x16xf32, #l1>
+  }
+  %u = tile.load %h[] map affine_map<(m, n) -> (m, n)> : tensor<4x16xf32, #l1> -> tensor<4x16xf32, #ub>
+  tile.return
+}

@@ -88,13 +88,14 @@ func.func @softmax(%x: tensor<8x6xf32>) -> tensor<8x6xf32> {
 
 // -----
 
-// Two products in a row are two kernels, and since they are equal, one that is launched twice.
+// Two products in a row whose first one is read elsewhere are two kernels, and since they are equal, one that is launched
+// twice.
 // CHECK-LABEL: func.func @twice(
 // CHECK-NEXT:    %[[Y:.*]] = tile.launch @k0_first(%x, %w) {npu.node = "first"}
 // CHECK-NEXT:    %{{.*}} = tile.launch @k0_first(%[[Y]], %w) {npu.node = "second"}
 // CHECK:       tile.kernel @k0_first(
 // CHECK-NOT:   tile.kernel
-func.func @twice(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
+func.func @twice(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
   %zero = arith.constant 0.0 : f32
   %e0 = tensor.empty() : tensor<8x8xf32>
   %f0 = linalg.fill ins(%zero : f32) outs(%e0 : tensor<8x8xf32>) -> tensor<8x8xf32>
@@ -118,7 +119,7 @@ func.func @twice(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
     %s = arith.addf %c, %p : f32
     linalg.yield %s : f32
   } -> tensor<8x8xf32>
-  func.return %z : tensor<8x8xf32>
+  func.return %y, %z : tensor<8x8xf32>, tensor<8x8xf32>
 }
 
 // -----

@@ -8,7 +8,7 @@
 // CHECK:      :{{[0-9]+}}:3: remark: [Passed] one-kernel | Category:tile-form-kernels | Function=main | Remark="2 operations are one kernel"
 // CHECK:      remark: [Missed] one-loop-nest | Category:tile-form-kernels | Function=main | Reason="one reads what another makes in windows, strided, or at a fixed place", Remark="'every second' is in another kernel than 'relu', which it reads"
 // CHECK:      remark: [Missed] nothing-between | {{.*}}Reason="'tensor.collapse_shape' stands between them, which works on the whole tensor", Remark="'flat' is in another kernel than 'relu', which it reads"
-// CHECK:      remark: [Missed] one-contraction | {{.*}}Reason="they hold 2 contractions, and a kernel has one", Remark="'second' is in another kernel than 'relu', which it reads"
+// CHECK:      remark: [Missed] chain-ends | {{.*}}Reason="what the one has become is read by other kernels as well", Remark="'second' is in another kernel than 'relu', which it reads"
 // PASSED-COUNT-1: remark: [Passed] one-kernel
 // PASSED-NOT:     [Missed]
 #id = affine_map<(m, n) -> (m, n)>

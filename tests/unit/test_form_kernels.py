@@ -133,7 +133,7 @@ def test_a_scalar_takes_an_element():
     [
         # 20 rows, and 12 columns that stay whole: 4 x 12 accumulators.
         ("l0c", 4 * 4 * 12),
-        # Chunks of 16, four steps of the cube, in f16.
+        # Chunks of 16, a step of the cube in each of two slots.
         ("l0a", 2 * 4 * 16),
         ("l0b", 2 * 12 * 16),
         # Three tiles of one row in f32.

@@ -312,8 +312,8 @@ def _whole_tile(
     assert roles is not None
     sides = [math.prod(op.extents[d] for d in dims if of[op.key][d] in whole) for dims in (roles.m, roles.n)]
     rows, columns = round_up(sides[0], target.cube_m), round_up(sides[1], target.cube_n)
-    # As many elements along k as four rows of steps, in f16; or a step of any type in each of two slots.
-    chunk = max(2 * 4 * target.cube_m, 2 * target.cube.k_bytes)
+    # A step of any type in each of two slots.
+    chunk = 2 * target.cube.k_bytes
     return {
         "l0c": ACCUMULATOR * rows * columns,
         "l0a": rows * chunk,

@@ -43,6 +43,7 @@ _OWN: dict[str, str] = {
     "linalg-to-upstream": "npu_mlir.passes.linalg.to_upstream:ToUpstream",
     "linalg-normalize": "npu_mlir.passes.linalg.normalize:Normalize",
     "linalg-materialize-indices": "npu_mlir.passes.linalg.materialize_indices:MaterializeIndices",
+    "linalg-transpose-reductions": "npu_mlir.passes.linalg.transpose_reductions:TransposeReductions",
     "linalg-widen-biases": "npu_mlir.passes.linalg.widen_biases:WidenBiases",
     "linalg-split-contractions": "npu_mlir.passes.linalg.split_contractions:SplitContractions",
     "linalg-place-pieces": "npu_mlir.passes.linalg.place_pieces:PlacePieces",

@@ -61,7 +61,8 @@ PIPELINE: tuple[Phase, ...] = (
             "linalg-fuse-elementwise",
             # Behind fusion, which tells what reorders nothing but what it reads.
             "linalg-fold-transposes",
-            # Behind it, as columns of accumulators follow from the order of dims.
+            "linalg-transpose-reductions",
+            # Behind both, as columns of accumulators follow from the order of dims.
             "linalg-widen-biases",
             "canonicalize",
             "cse",

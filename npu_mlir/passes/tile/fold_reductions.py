@@ -11,11 +11,11 @@ instead of 7, so rows of 768 take 31 instead of 84. What is left of a row that i
 alone. How many lanes there are follows from the target's costs (`npu_mlir.analysis.folding`).
 
 What makes the row is taken in where nothing else reads it: a cast that widens is done by each instruction that reads,
-and sums of products multiply and add in one.
+and sums of products multiply and add in one. A cast goes in front of reductions along outer dims as well.
 
 Runs after `tile-split-compute`, which leaves one operation in each body.
-Leaves alone: rows so short that it does not pay, reductions along outer dims, and those along several dims at once.
-Does not handle: products with a rest.
+Leaves alone: rows so short that it does not pay, reductions along outer dims but for casts, and those along several
+dims. Does not handle: products with a rest.
 Changes values: by the order of a sum.
 """
 
@@ -96,6 +96,7 @@ class _Row:
 def _fold(op: linalg.GenericOp, target: Target) -> None:
     plain = _row_of(op)
     if plain is None:
+        _widen(op)
         return
     taken = _taken_in(plain)
     ways = [_way(plain, target, taken.absorbed if taken is not None else ())]
@@ -105,6 +106,33 @@ def _fold(op: linalg.GenericOp, target: Target) -> None:
     if best.fold is not None or best.row.absorbed:
         with located(op):
             _Folder(best.row).run(best.fold)
+
+
+def _widen(op: linalg.GenericOp) -> None:
+    """Let a reduction along outer dims read what its operand is widened from, and widen that itself."""
+    if len(op.inputs) != 1 or len(op.outputs) != 1 or not any(is_reduction(op)):
+        return
+    root = only_op(op)
+    arg, accumulator = op.body.block.args
+    if root is None or type(root) not in REDUCTIONS or set(root.operands) != {arg, accumulator}:
+        return
+    cast_ = _elementwise(op.inputs[0], op)
+    inner = only_op(cast_) if cast_ is not None else None
+    if (
+        cast_ is None
+        or not isinstance(inner, SIGNED_WIDENING)
+        or space_of(op.outputs[0].type) is not Space.UB
+    ):
+        return
+    block = op.body.block
+    narrow = block.insert_arg(inner.operands[0].type, 0)
+    wide = type(inner).create(operands=[narrow], result_types=[inner.results[0].type])
+    wide.location = inner.location
+    block.insert_op_before(wide, root)
+    arg.replace_all_uses_with(wide.results[0])
+    block.erase_arg(arg)
+    op.operands[0] = cast_.inputs[0]
+    _erase(cast_)
 
 
 @dataclass(frozen=True)

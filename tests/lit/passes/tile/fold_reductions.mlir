@@ -189,3 +189,32 @@ tile.kernel @alone(%x: memref<4x64xf32, #gm>, %y: memref<4xf32, #gm>) {
   tile.store %r, %y[] map affine_map<(d0) -> (d0)> : tensor<4xf32, #ub>, memref<4xf32, #gm>
   tile.return
 }
+
+// Along an outer dim there are no lanes to fold, but the cast goes.
+// CHECK-LABEL: tile.kernel @outer
+// CHECK:         %[[X:.*]] = tile.load
+// CHECK-NOT:     tensor<4x64xf32
+// CHECK:         linalg.generic {{.*}} ins(%[[X]] : tensor<4x64xf16, {{.*}}>) outs(%{{.*}} : tensor<64xf32,
+// CHECK:           arith.extf
+// CHECK-NEXT:      arith.addf
+tile.kernel @outer(%x: memref<4x64xf16, #gm>, %y: memref<64xf32, #gm>) {
+  %0 = tile.load %x[] map #id : memref<4x64xf16, #gm> -> tensor<4x64xf16, #ub>
+  %c = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64xf32, #ub>
+  %f = linalg.fill ins(%c : f32) outs(%e : tensor<64xf32, #ub>) -> tensor<64xf32, #ub>
+  %we = tensor.empty() : tensor<4x64xf32, #ub>
+  %w = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%0 : tensor<4x64xf16, #ub>) outs(%we : tensor<4x64xf32, #ub>) {
+  ^bb0(%p: f16, %t: f32):
+    %u = arith.extf %p : f16 to f32
+    linalg.yield %u : f32
+  } -> tensor<4x64xf32, #ub>
+  %r = linalg.generic {indexing_maps = [#id, affine_map<(d0, d1) -> (d1)>], iterator_types = ["reduction", "parallel"]}
+      ins(%w : tensor<4x64xf32, #ub>) outs(%f : tensor<64xf32, #ub>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<64xf32, #ub>
+  tile.store %r, %y[] map affine_map<(d0) -> (d0)> : tensor<64xf32, #ub>, memref<64xf32, #gm>
+  tile.return
+}

@@ -453,7 +453,7 @@ class _Search:
             row_depends=tuple(d in p.n for d in draft.order),
             row_slots=rows,
             l0c_slots=self._l0c_slots(sizes),
-            epilogue=self._epilogue(elements[0], elements[1], pieces, 2),
+            epilogue=self._epilogue(elements[0], elements[1], pieces, 2, prod(piece[d] for d in p.n)),
             depth=target.queue_depth,
             issue=target.latencies["issue"],
             flag=target.latencies["flag"],
@@ -480,8 +480,11 @@ class _Search:
         depends = loops.depends[side]
         return OperandLoads(first, again, latency, again_latency, depends, NAMES[side] in keep, slots)
 
-    def _epilogue(self, rows: int, columns: int, pieces: int, slots: int) -> Epilogue:
-        """What becomes of a tile of so many rows and columns, of which a part of the rows is in UB at once."""
+    def _epilogue(
+        self, rows: int, columns: int, pieces: int, slots: int, width: int | None = None
+    ) -> Epilogue:
+        """What becomes of a tile of so many rows and columns, of which a part of the rows is in UB at once, or all of
+        them with `width` columns."""
         p, target = self.p, self.target
         dma, part = target.latencies["dma"], rows / pieces
         latency = self.hit_latency
@@ -490,10 +493,12 @@ class _Search:
             return Epilogue(1, fix, 0, 0, 0, slots, True, latency, 0, 0)
         head, _, tail = target.vector["default"]
         rate = max(target.rates["gm_ub"], target.l2.get("rate", 0))
+        lost = sum(-(width or columns) * size % target.vector_bytes * slope for size, slope in p.by_rows)
+        work = part * columns * (p.epilogue + lost / (width or columns))
         return Epilogue(
             pieces=pieces,
             fix=target.latencies["l0_load"] + ceil(part * columns * ACCUMULATOR / target.rates["l0c_ub"]),
-            vector=ceil(part * columns * p.epilogue / target.vector_bytes),
+            vector=ceil(work / target.vector_bytes),
             store=dma + ceil(part * round_up(columns * p.stored, 32) / target.rates["ub_gm"]),
             loaded=dma + ceil(part * round_up(columns * p.loaded, 32) / rate) if p.loaded else 0,
             slots=slots,

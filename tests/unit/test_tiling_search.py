@@ -9,7 +9,7 @@ import pytest
 from cubes import BITS
 from npu_mlir.analysis.affine_maps import Linear
 from npu_mlir.analysis.tiling import Dim, Product
-from npu_mlir.analysis.tiling_search import l1_chunks, tilings
+from npu_mlir.analysis.tiling_search import Tiling, l1_chunks, tilings
 from npu_mlir.passes.tile.candidates import candidates
 from npu_mlir.passes.tile.kernel import read_kernel
 from npu_mlir.targets.target import get_target
@@ -50,6 +50,23 @@ def test_dims_that_stay_whole_take_no_room_from_others():
     dims = (Dim(100), Dim(8, whole=True), Dim(16), Dim(16))
     product = Product(dims, (), (0, 1), (2,), (3,), ((rows, whole, k), (k, n)), "f16", 16, 0, 0, 4)
     assert {t.tile[:2] for t in tilings(product, get_target("ascend-910"))} >= {(100, 8)}
+
+
+def test_what_goes_row_by_row_wants_full_lanes():
+    """A column that is whole, and rows of any length: 128 lanes of f16 make a step."""
+    m, n, k = (Linear(tuple(int(i == d) for i in range(3)), 0) for d in range(3))
+    machine = get_target("ascend-910")
+
+    def best(columns: int, by_rows: tuple[tuple[int, int], ...]) -> Tiling:
+        dims = (Dim(128, whole=True), Dim(columns), Dim(64))
+        product = Product(dims, (), (0,), (1,), (2,), ((m, k), (k, n)), "f16", 16, 40, 0, 2, 2)
+        return min(tilings(replace(product, by_rows=by_rows), machine), key=lambda t: t.cycles)
+
+    two = ((2, 2), (2, 2))
+    assert best(512, two).tile[1] % 128 == 0
+    # 128 rows of 16 lanes take as many steps as rows of 128: seven of eight are lost, in two operations of 2 cycles.
+    lost = best(16, two).cycles - best(16, ()).cycles
+    assert 128 * 2 * 2 * 7 / 8 <= lost < 128 * 2 * 2 * 2
 
 
 MAX = "%zero = arith.constant 0.0 : f32\n%v = arith.maximumf %x, %zero : f32"

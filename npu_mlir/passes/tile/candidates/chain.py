@@ -100,7 +100,7 @@ def _product(
     element = factor_type(compute)
     batch, m, n, k = (tuple(of[d] for d in dims_) for dims_ in (roles.batch, roles.m, roles.n, roles.k))
     factors = (cube_type(element), element_bits(element))
-    vector, passing = epilogue(kernel, compute, target, computes)
+    vector, passing, _ = epilogue(kernel, compute, target, computes)
     loaded = loaded_beside(kernel, compute, computes)
     return Product(dims, batch, m, n, k, (maps[0], maps[1]), *factors, vector, loaded, stored, passing)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
@@ -122,20 +123,22 @@ def _product(kernel: Kernel, compute: LoopNestOp, target: Target) -> Product:
     batch, m, n, k = (tuple(of[d] for d in dims_) for dims_ in (roles.batch, roles.m, roles.n, roles.k))
     loaded, stored = loaded_beside(kernel, compute, kernel.computes), stored_bytes(kernel)
     factors = (cube_type(element), element_bits(element))
-    vector, passing = epilogue(kernel, compute, target, kernel.computes)
+    vector, passing, by_rows = epilogue(kernel, compute, target, kernel.computes)
     row = not isinstance(init_of(cast("linalg.GenericOp", compute.key)), linalg.FillOp)
-    return Product(dims, batch, m, n, k, (maps[0], maps[1]), *factors, vector, loaded, stored, passing, row)
+    operands = (maps[0], maps[1])
+    return Product(dims, batch, m, n, k, operands, *factors, vector, loaded, stored, passing, row, by_rows)
 
 
 def epilogue(
     kernel: Kernel, contraction: LoopNestOp, target: Target, computes: Mapping[Operation, LoopNestOp]
-) -> tuple[int, int]:
+) -> tuple[int, int, tuple[tuple[int, int], ...]]:
     """Bytes per element of the result that the vector unit works through in operations behind a contraction, one after
-    the other, each times the cycles of a step, without what the fixpipe does on the way; and those that the fixpipe
-    leaves in UB."""
+    the other, each times the cycles of a step, without what the fixpipe does on the way; those that the fixpipe
+    leaves in UB; and bytes and cycles of what broadcasts or reduces."""
     free = {kernel.classes.class_of[contraction.key][d] for d in contraction.result}
     accumulator = cast("Tensor", cast("linalg.GenericOp", contraction.key).results[0].type).element_type
     total, arrived = 0, [ACCUMULATOR]
+    by_rows: list[tuple[int, int]] = []
     for op, compute in computes.items():
         if compute.contraction:
             continue
@@ -163,9 +166,14 @@ def epilogue(
                     arrived.append(element_bytes(inner.results[0].type))
                 passing[inner.results[0]] = _Passing(after, counted)
             elif any(v in whole for v in inner.operands) or any(compute.reduction):
+                broadcasts = any(
+                    v not in whole and not isinstance(v.owner, arith.ConstantOp) for v in inner.operands
+                )
+                if broadcasts or any(compute.reduction):
+                    by_rows.append((bytes_, work // bytes_))
                 whole.add(inner.results[0])
                 total += work
-    return total, min(arrived)
+    return total, min(arrived), tuple(by_rows)
 
 
 @dataclass(frozen=True)

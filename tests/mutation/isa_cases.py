@@ -96,7 +96,7 @@ def _mlp(x: SSAValue, w: SSAValue, v: SSAValue) -> GraphOp:
 CUBE = {"l1": 8 << 10, "l0a": 1 << 10, "l0b": 1 << 10, "l0c": 4 << 10, "ub": 8 << 10}
 """Room for a few steps of a real machine's cube."""
 
-ATTENTION = {"l1": 8 << 10, "l0a": 2 << 10, "l0b": 2 << 10, "l0c": 8 << 10, "ub": 24 << 10}
+ATTENTION = {"l1": 8 << 10, "l0a": 4 << 10, "l0b": 4 << 10, "l0c": 8 << 10, "ub": 24 << 10}
 """Room for a few whole rows of scores."""
 
 VECTOR = {"ub": 2 << 10}

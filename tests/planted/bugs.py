@@ -66,8 +66,8 @@ BUGS = [
     ),
     Bug(
         "wrong constant in a formula", "linalg-expand-math", "rows",
-        "npu_mlir.passes.linalg.expand_math",
-        'code.apply("exp", code.apply("mul", x, 2', 'code.apply("exp", code.apply("mul", x, 1.9',
+        "npu_mlir.passes.linalg.formulas.tanh",
+        'code.apply("exp", code.apply("mul", x, 2))', 'code.apply("exp", code.apply("mul", x, 1.9))',
     ),
     Bug(
         "merges what has other attributes", "cse", "clips",
@@ -120,7 +120,7 @@ BUGS = [
     Bug(
         "result in GM overwritten", "tile-plan-memory", "chain",
         "npu_mlir.passes.tile.arena",
-        "            last = max(last, order[cast(", "            last = min(last, order[cast(",
+        "            last = max(last, order[ancestor_among(", "            last = min(last, order[ancestor_among(",
     ),
     Bug(
         "room for one slot only", "tile-plan-memory", "rows",

@@ -231,7 +231,7 @@ scf.for %i = %c0 to %c12 step %c2 {{
     assert parts("eq, %j, %i") == [(1, 2, 3), None]
     assert parts("uge, %n, %c1", count) == [(1,), (1, 2)]
     assert parts("eq, %n, %c12", count) == [(2, 3), None]
-    assert parts("ult, %u, %j", "%u = arith.subi %j, %c1 : index") == [None, None]
+    assert parts("ult, %before, %j", "%before = arith.subi %j, %c1 : index") == [None, None]
 
 
 def test_periods():

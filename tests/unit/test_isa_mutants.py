@@ -15,12 +15,25 @@ from xdsl.dialects.builtin import ModuleOp
 from isa_programs import gemm, parse
 from npu_mlir.dialects import tile
 
+REDUNDANT = {
+    # The pieces of the one tile go through two slots, one each; no other number of them is a right program.
+    ("matmul with a long sum", "MTE3 -> FIX"),
+    # Two rows of tiles go through two slots, and more of them do not fit.
+    ("attention f16", "M -> MTE1"),
+    # Chunks that stay in L1 are loaded in the first iteration alone: nothing has to wait until they have been read. The
+    # planner of flags does not see what guards their loads.
+    ("ragged matmul", "MTE1 -> MTE2"),
+    ("perceptron f16, fixpipe", "MTE1 -> MTE2"),
+}
+"""Pairs that nothing needs, by program and pipes."""
+
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-").replace(",", ""))
 def test_every_mutant_of_a_program_shows(case: Case) -> None:
     outcomes = list(judged(case))
     assert {o.mutant.kind for o in outcomes} >= {"pair", "shift"}
-    assert not [str(o) for o in outcomes if is_equivalent(o)]
+    found = {(case.name, o.mutant.text.partition(",")[0]) for o in outcomes if is_equivalent(o)}
+    assert found == {pair for pair in REDUNDANT if pair[0] == case.name}
 
 
 def test_there_are_enough_programs() -> None:
@@ -78,8 +91,8 @@ def test_every_use_is_mutated() -> None:
 def test_loops_run_as_often_as_they_are_told_to() -> None:
     case = next(c for c in CASES if c.name == "matmul with many columns")
     (kernel,) = kernels_of(compiled(case))
-    assert kernel.loops == [7, 4]
-    variant = kernel.with_trips([12, 2])
-    assert variant.loops == [12, 2] and kernel.loops == [7, 4]
+    assert kernel.loops == [7, 4, 2]
+    variant = kernel.with_trips([12, 2, 2])
+    assert variant.loops == [12, 2, 2] and kernel.loops == [7, 4, 2]
     # Twelve tiles of columns need more of the operand and the result.
     assert [a.shape for a in variant.arguments] == [(4, 16), (16, 192), (4, 192)]

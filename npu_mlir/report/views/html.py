@@ -124,6 +124,7 @@ def _rows(row: KernelRow, stats: KernelStats) -> Iterator[Json]:
     for number, variant in enumerate(stats.variants):
         one = asdict(row)
         del one["variants"]
+        one["symbol"] = row.name
         if len(stats.variants) > 1:
             one["name"] = f"{row.name} / {number + 1}"
             share = variant.launches / row.launches

@@ -422,14 +422,14 @@ const hasPicked = names => names.some(x => pickedNames.has(x));
 const isOn = (level, i) => hasPicked(level.sets[level.locs[i]]) || level.whole.some(([, a, b]) => a <= i && i < b);
 // The first marked line, in the kernel that is shown if there is one.
 function firstOn(level) {
-  const [, a, b] = level.kernels.find(([name]) => name === current.name) || [null, 0, 0];
+  const [, a, b] = level.kernels.find(([name]) => name === current.symbol) || [null, 0, 0];
   for (let i = a + 1; i < b; i++) if (isOn(level, i)) return i;
   return level.locs.findIndex((_, i) => isOn(level, i));
 }
 function mark(names, except, line) {
   pickedNames = new Set(names);
   // A kernel has the names of its first launch; when it is launched for these, all of it is meant.
-  const launched = new Set(D.launches.filter(l => hasPicked(nodesOf(l[3]))).map(l => D.kernels[l[0]].name));
+  const launched = new Set(D.launches.filter(l => hasPicked(nodesOf(l[3]))).map(l => D.kernels[l[0]].symbol));
   for (const level of D.levels) level.whole = level.kernels.filter(([name, a, b]) => launched.has(name) && !level.locs.slice(a, b).some(l => hasPicked(level.sets[l])));
   $("picked").textContent = names.length ? "marked: " + names.join(", ") : "click a line: what comes from the same node is marked at every level";
   panes.forEach(({ level, pane, render }, n) => {

@@ -332,7 +332,11 @@ def read(
             allow_fast(module, "graph")
         return Program(make_context(), module)
 
-    passes = {"graph-set-precision": f"precision={precision}", **_choices(prefetch, link, effort)}
+    passes = {
+        "graph-quantize-ops": f"precision={precision}",
+        "graph-set-precision": f"precision={precision}",
+        **_choices(prefetch, link, effort),
+    }
     return ModelSource(import_(), None, passes, import_ if fallback and "left" in frontend.options else None)
 
 

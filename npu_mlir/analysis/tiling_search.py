@@ -494,7 +494,8 @@ class _Search:
         head, _, tail = target.vector["default"]
         rate = max(target.rates["gm_ub"], target.l2.get("rate", 0))
         lost = sum(-(width or columns) * size % target.vector_bytes * slope for size, slope in p.by_rows)
-        work = part * columns * (p.epilogue + lost / (width or columns))
+        work = part * self._row_elements(width or columns) / (width or columns) * columns
+        work *= p.epilogue + lost / (width or columns)
         return Epilogue(
             pieces=pieces,
             fix=target.latencies["l0_load"] + ceil(part * columns * ACCUMULATOR / target.rates["l0c_ub"]),
@@ -507,6 +508,13 @@ class _Search:
             latency_loaded=latency,
             tail=head + tail,
         )
+
+    def _row_elements(self, columns: int) -> int:
+        """Elements that the vector unit works through for a row of so many: where rows of bytes are padded in UB, those
+        of wider numbers are not alike, and each row is steps of its own."""
+        p, lanes = self.p, self.target.vector_bytes // ACCUMULATOR
+        bytes_ = min(p.stored or ACCUMULATOR, p.passing) == 1
+        return round_up(columns, lanes) if bytes_ and columns % 32 else columns
 
     def _pieces(self, tile: tuple[int, ...], parts: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The tile, and the piece of it that passes through UB at once, in at least so many parts. A dim that is cut is

@@ -168,6 +168,15 @@ def _requantize(op: Any, x: Array, scale: Array, zero: Array) -> Array:
     return np.clip(rounded + zero.astype(np.float32), least, limits.max)
 
 
+def _quantized_add(op: Any, x: Array, y: Array) -> Array:
+    left, right = (np.float16(scale) for scale in op.scales.get_values())
+    with np.errstate(over="ignore"):
+        total = x.astype(np.float16) * left + y.astype(np.float16) * right
+        total = total + np.float16(op.offset.value.data)
+    return np.clip(np.rint(total), -128 if op.least is None else op.least.value.data, 127)
+
+
+_register("quantized_add", _quantized_add)
 _register("quantize", _quantize)
 _register("dequantize", _dequantize)
 _register("requantize", _requantize)

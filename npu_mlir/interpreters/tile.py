@@ -234,21 +234,36 @@ def _align(part: np.ndarray, order: Sequence[int], shape: Sequence[int]) -> np.n
 def load(interp: Interpreter, op: tile.LoadOp) -> Step:
     type_ = op.tile_type
     shape, dtype = type_.get_shape(), numpy_dtype(type_)
-    count = len(op.indices)
+    count, given = len(op.indices), op.dest is not None
     box = Box(op.map.data, count, shape)
     pad = op.pad.value.data if op.pad is not None else None
-    steps = steps_of(op.epilogue)
+    steps, scaled = steps_of(op.epilogue), op.scales is not None
 
     def step(args: Results) -> Results:
-        out = args[1 + count] if len(args) > 1 + count else np.empty(shape, dtype)
+        source, at = args[0], args[1 : 1 + count]
+        out = args[1 + count] if given else np.empty(shape, dtype)
         if pad is None:
             out[...] = poisoned((), dtype)
         else:
             out[...] = pad
-        _read(box, epilogue(args[0], steps), args[1 : 1 + count], out)
-        return () if len(args) > 1 + count else (out,)
+        if scaled:
+            read, inside = np.zeros(shape, source.dtype), np.zeros(shape, np.bool_)
+            _read(box, source, at, read)
+            _read(box, np.ones(source.shape, np.bool_), at, inside)
+            scales = _spread(args[-1], op.scale_dims, len(shape))
+            np.copyto(out, epilogue(read, steps, dtype, scales), where=inside, casting="unsafe")
+        else:
+            _read(box, epilogue(source, steps, dtype), at, out)
+        return () if given else (out,)
 
     return step
+
+
+def _spread(row: np.ndarray, along: Sequence[int], rank: int) -> np.ndarray:
+    """A row that broadcasts to a tile, along some of whose dims it varies."""
+    sizes = dict(zip(along, row.shape, strict=True))
+    order = [list(along).index(d) for d in sorted(along)]
+    return row.transpose(order).reshape([sizes.get(d, 1) for d in range(rank)])
 
 
 @prepare("tile.gather")
@@ -303,11 +318,13 @@ def _at(dim: int, position: int) -> tuple[slice, ...]:
 @prepare("tile.store")
 def store(interp: Interpreter, op: tile.StoreOp) -> Step:
     write = _writer(op)
-    steps = steps_of(op.epilogue)
+    steps, count, rank = steps_of(op.epilogue), len(op.indices), len(op.value.type.get_shape())  # type: ignore[attr-defined]
+    scaled = op.scales is not None
 
     def step(args: Results) -> Results:
-        value, memory, *indices = args
-        write(epilogue(value, steps), memory, indices)
+        value, memory, *rest = args
+        scales = _spread(rest[-1], op.scale_dims, rank) if scaled else None
+        write(epilogue(value, steps, memory.dtype, scales), memory, rest[:count])
         return ()
 
     return step

@@ -40,7 +40,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
 L2 = ("hbm", "latency", "line", "prefetch", "rate", "sector", "size")
 """The entries of the table `l2`: all, or none on a machine whose GM is one flat memory."""
 
-SCALES = tuple(f"fixpipe_scales.{a}_{r}" for a in ("i32", "f32") for r in ("f16", "bf16", "f32"))
+SCALES = tuple(f"fixpipe_scales.{a}_{r}" for a in ("i32", "f32") for r in ("f16", "bf16", "f32", "i8"))
 """The types of accumulators, and of what they may become, for which a fixpipe can have a scale."""
 
 NEEDED = (

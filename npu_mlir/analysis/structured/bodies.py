@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType, f32, i1, i32
 from xdsl.dialects.linalg.ops import GenericOp, YieldOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
@@ -174,6 +174,40 @@ def is_cube_product(op: GenericOp) -> bool:
         return False
     left, right, accumulator = (arg.type for arg in op.body.block.args)
     return left == right and may_multiply(left) and accumulator in (f32, i32)
+
+
+# ---- casts that round and saturate -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RoundingCast:
+    """`fptosi(roundeven(min(max(source, low), high)))`, the limits being those of the integers: the operations that end
+    a body, the cast last."""
+
+    source: SSAValue
+    ops: tuple[Operation, ...]
+
+
+def rounding_cast(block: Block) -> RoundingCast | None:
+    """What a body ends with, if that is a cast which rounds to nearest even and saturates: one instruction."""
+    value = yielded(block)
+    end = value.owner if value is not None else None
+    if not isinstance(end, arith.FPToSIOp) or not isinstance(type_ := end.results[0].type, IntegerType):
+        return None
+    if type_.width.data > 16:
+        return None
+    least, most = -(1 << (type_.width.data - 1)), (1 << (type_.width.data - 1)) - 1
+    ops: list[Operation] = [end]
+    value = end.operands[0]
+    for kind, limit in ((math.RoundEvenOp, None), (arith.MinimumfOp, most), (arith.MaximumfOp, least)):
+        op = value.owner
+        if not isinstance(op, kind) or op.parent is not block or not value.has_one_use():
+            return None
+        if limit is not None and not any(is_number(number, limit) for number in constant_operands(op)):
+            return None
+        value = next(v for v in op.operands if not isinstance(v.owner, arith.ConstantOp))
+        ops.insert(0, op)
+    return RoundingCast(value, tuple(ops))
 
 
 # ---- single operations -----------------------------------------------------------------------------------------------

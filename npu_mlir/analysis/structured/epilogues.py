@@ -11,7 +11,7 @@ A bias comes first, then what the fixpipe does (`fixpipe`); the prefix ends at t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -23,7 +23,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from npu_mlir.analysis.affine_maps import projection
 from npu_mlir.analysis.structured.bodies import SIGNED_WIDENING, body_ops, yielded
-from npu_mlir.analysis.structured.fixpipe import Drained, passed
+from npu_mlir.analysis.structured.fixpipe import Drained, columns_of, passed, rows_of
 from npu_mlir.analysis.structured.nest import describe, maps_of
 from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.targets.target import Target
@@ -51,9 +51,15 @@ class Prefix:
     value: SSAValue
     state: Drained
 
+    @property
+    def operands(self) -> list[int]:
+        """The numbers of the operands that are read beside the product."""
+        found = [] if self.bias is None else [self.bias.operand]
+        return [*found, *([self.state.row.index] if isinstance(self.state.row, BlockArgument) else [])]
+
     def is_whole(self, user: GenericOp) -> bool:
         """Whether that is all that the body does."""
-        inputs = 1 + (self.bias is not None)
+        inputs = 1 + len(self.operands)
         return (
             self.value is yielded(user.body.block)
             and len(user.inputs) == inputs
@@ -85,6 +91,7 @@ def prefix_of(product: GenericOp, user: GenericOp, target: Target) -> Prefix | N
     if len(numbers) != 1 or maps[numbers[0]] != maps[-1]:
         return None
     value: SSAValue = user.body.block.args[numbers[0]]
+    rows = rows_of(user, product.results[0], columns_of(product))
     state = Drained.start(value.type)
     bias = bias_of(product)
     ops: list[Operation] = []
@@ -94,8 +101,8 @@ def prefix_of(product: GenericOp, user: GenericOp, target: Target) -> Prefix | N
     else:
         bias = None
     found = Prefix(bias, tuple(ops), value, state) if ops and state.is_possible(target) else None
-    while (op := _next(value)) is not None:
-        after = state.then(op)
+    while (op := _next(value, rows)) is not None:
+        after = state.then(op, rows)
         if after is None:
             break
         state, value = after, op.results[0]
@@ -105,13 +112,13 @@ def prefix_of(product: GenericOp, user: GenericOp, target: Target) -> Prefix | N
     return found
 
 
-def _next(value: SSAValue) -> Operation | None:
-    """The operation that alone reads a value and, constants apart, nothing else."""
+def _next(value: SSAValue, rows: Collection[SSAValue]) -> Operation | None:
+    """The operation that alone reads a value and, constants and rows apart, nothing else."""
     uses = list(value.uses)
     if len(uses) != 1 or isinstance(uses[0].operation, YieldOp):
         return None
     op = uses[0].operation
-    return op if passed(op) is value and len(op.results) == 1 else None
+    return op if passed(op, rows) is value and len(op.results) == 1 else None
 
 
 def _is_row(bias: Bias, batch: set[int]) -> bool:
@@ -138,7 +145,7 @@ def _addition(product: GenericOp, narrowed: bool) -> Bias | None:
     if narrowed:
         narrow = reads[0].operation if len(reads) == 1 else None
         reads = list(narrow.result.uses) if isinstance(narrow, arith.TruncFOp) else []
-    if len(reads) != 1 or not isinstance(reads[0].operation, arith.AddfOp):
+    if len(reads) != 1 or not isinstance(reads[0].operation, arith.AddfOp | arith.AddiOp):
         return None
     addition = reads[0].operation
     source = addition.operands[1 - reads[0].index]

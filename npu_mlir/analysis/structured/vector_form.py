@@ -21,7 +21,7 @@ from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from npu_mlir.analysis.structured.bodies import accumulated_product, is_number, narrowed
+from npu_mlir.analysis.structured.bodies import accumulated_product, is_number, narrowed, rounding_cast
 from npu_mlir.dialects.npu_isa import (
     VBinaryOp,
     VCastOp,
@@ -171,6 +171,9 @@ class _Body:
         assert isinstance(root, Operation)
         if self.reducing:
             return self.accumulation(root)
+        rounding = rounding_cast(self.op.body.block)
+        if rounding is not None:
+            return VectorForm(VCastOp, "rcast", self.sources([rounding.source]))
         return self.multiply_add() or self.elementwise(root)
 
     def source(self, value: SSAValue) -> VectorOperand | None:

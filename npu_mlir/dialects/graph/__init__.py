@@ -78,7 +78,7 @@ from npu_mlir.dialects.graph.normalization import (
     RmsNormOp,
     SoftmaxOp,
 )
-from npu_mlir.dialects.graph.quantization import DequantizeOp, QuantizeOp, RequantizeOp
+from npu_mlir.dialects.graph.quantization import DequantizeOp, QuantizedAddOp, QuantizeOp, RequantizeOp
 from npu_mlir.dialects.graph.repeat import RepeatOp
 from npu_mlir.dialects.graph.trigonometry import (
     AcoshOp,
@@ -155,6 +155,7 @@ OPS: list[type[Operation]] = [
     PadOp,
     PowOp,
     QuantizeOp,
+    QuantizedAddOp,
     ReciprocalOp,
     ReduceOp,
     RmsNormOp,
@@ -251,6 +252,7 @@ __all__ = [
     "PoolOp",
     "PowOp",
     "QuantizeOp",
+    "QuantizedAddOp",
     "ReciprocalOp",
     "ReduceKind",
     "ReduceKindAttr",

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Sequence
 
-from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, i1, i32
+from xdsl.dialects.builtin import AnyFloat, DenseArrayBase, IntegerType, f32, f64, i1, i8, i32
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
 
 from npu_mlir.dialects.graph import shapes
-from npu_mlir.dialects.graph.base import ANY_TENSOR, INT, Value, element_of, int_attr, shape_of
+from npu_mlir.dialects.graph.base import (
+    ANY_TENSOR,
+    FLOAT,
+    INT,
+    Value,
+    element_of,
+    float_attr,
+    int_attr,
+    shape_of,
+)
 from npu_mlir.dialects.graph.elementwise import ElementwiseOp
 from npu_mlir.dialects.graph.shapes import Shape, ShapeError
 
@@ -115,6 +125,57 @@ class RequantizeOp(ScaledOp):
                 f"input and scale are i32 and f32, got {element_of(self.input)} and {element_of(self.scale)}"
             )
         return require_integer(self.zero_point)
+
+
+@irdl_op_definition
+class QuantizedAddOp(ElementwiseOp):
+    """
+    The sum of two tensors of i8 that stand for numbers, as such integers, computed in f16:
+    `lhs * scales[0] + rhs * scales[1] + offset`, rounded to f16 after each operation and in the end to the nearest
+    integer (the even one of two), limited to the range of i8. With `from` it is at least that number: a relu.
+
+    ```mlir
+    %0 = graph.quantized_add %x, %y scales [0.5, 1.25] offset 3.0 from -128
+        : (tensor<4xi8>, tensor<4xi8>) -> tensor<4xi8>
+    ```
+    """
+
+    name = "graph.quantized_add"
+
+    lhs = operand_def(ANY_TENSOR)
+    rhs = operand_def(ANY_TENSOR)
+    scales = prop_def(DenseArrayBase.constr(f64))
+    offset = prop_def(FLOAT)
+    least = opt_prop_def(INT)
+
+    assembly_format = (
+        "$lhs `,` $rhs `scales` $scales `offset` $offset (`from` $least^)? attr-dict"
+        " `:` functional-type(operands, results)"
+    )
+
+    def __init__(
+        self, lhs: Value, rhs: Value, scales: Sequence[float], offset: float, least: int | None = None
+    ):
+        properties: dict[str, Attribute | None] = {
+            "scales": DenseArrayBase.from_list(f64, [float(scale) for scale in scales]),
+            "offset": float_attr(offset),
+            "least": None if least is None else int_attr(least),
+        }
+        super().__init__([lhs, rhs], properties)
+
+    def infer_shape(self) -> Shape:
+        if shape_of(self.lhs) != shape_of(self.rhs):
+            raise ShapeError(
+                f"operands are {shapes.text(shape_of(self.lhs))} and {shapes.text(shape_of(self.rhs))}"
+            )
+        return shape_of(self.lhs)
+
+    def infer_element_type(self) -> Attribute:
+        if not element_of(self.lhs) == element_of(self.rhs) == i8:
+            raise ShapeError(f"operands are i8, got {element_of(self.lhs)} and {element_of(self.rhs)}")
+        if len(self.scales.get_values()) != 2:
+            raise ShapeError("there is a scale for each of two operands")
+        return i8
 
 
 def require_integer(value: SSAValue) -> Attribute:

@@ -19,6 +19,7 @@ from npu_mlir.dialects.npu_isa.addresses import AtOp, BufferOp, SlotOp
 from npu_mlir.dialects.npu_isa.base import (
     IM2COL_DIMS,
     MAX_DIMS,
+    SCALE_BYTES,
     Access,
     AddrType,
     CubeWork,
@@ -93,6 +94,7 @@ __all__ = [
     "IM2COL_DIMS",
     "INSTRUCTIONS",
     "MAX_DIMS",
+    "SCALE_BYTES",
     "Access",
     "AddrType",
     "AtOp",

@@ -289,6 +289,29 @@ def check_distinct(shape: Sequence[int], strides: Sequence[int]) -> None:
         reach += step * (count - 1)
 
 
+SCALE_BYTES = 4
+"""Bytes of a factor in a row of them that the fixpipe reads."""
+
+
+def scales_access(
+    row: SSAValue | None, shape: Sequence[int], strides: DenseArrayBase | None
+) -> tuple[Access, ...]:
+    """What an instruction reads of a row of factors, nothing if it has none."""
+    if row is None or strides is None:
+        return ()
+    return (Access(row, False, strided_extent(shape, ints(strides), 8 * SCALE_BYTES)),)
+
+
+def check_scale_strides(
+    has_scales: bool, row: SSAValue | None, strides: DenseArrayBase | None, shape: Sequence[int]
+) -> None:
+    """Raise unless a row of factors, and its strides, are there where an epilogue has `scales`, and only there."""
+    if not has_scales == (row is not None) == (strides is not None):
+        raise VerifyException("an epilogue has scales if there is a row of them, and only then")
+    if strides is not None:
+        check_shape(shape, ints(strides))
+
+
 def check_space(value: SSAValue, what: str, *spaces: str) -> None:
     """Raise unless the address is one in one of these memories."""
     assert isinstance(value.type, AddrType)

@@ -25,6 +25,7 @@ from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     opt_prop_def,
     prop_def,
     var_operand_def,
@@ -39,13 +40,15 @@ from npu_mlir.dialects.npu_isa.base import (
     Pipe,
     array,
     check_distinct,
+    check_scale_strides,
     check_shape,
     check_space,
     ints,
     moved_bytes,
+    scales_access,
     strided_extent,
 )
-from npu_mlir.dialects.npu_isa.syntax import Address, Over, Strides
+from npu_mlir.dialects.npu_isa.syntax import ADDRESS, Address, Over, Strides
 from npu_mlir.dialects.syntax import Indices, Map
 from npu_mlir.dialects.tile import (
     Cube,
@@ -299,17 +302,27 @@ class FixpipeGmOp(GmStore):
       : memref<60x50xf16, #tile.space<gm>>
     npu_isa.fixpipe_gm %c<64, 1> -> %y[%i] over [16, 50] map affine_map<(i, a, b) -> (i + a, b)>
       epilogue <scale 1.0e-3, relu> of i32 : memref<60x50xf16, #tile.space<gm>>
+    npu_isa.fixpipe_gm %c<64, 1> -> %y[%i] over [16, 50] map affine_map<(i, a, b) -> (i + a, b)>
+      epilogue <scales, offset -3> scales %s<0, 1> : memref<60x50xi8, #tile.space<gm>>
     ```
     """
 
     name = "npu_isa.fixpipe_gm"
     PIPE: ClassVar[Pipe] = Pipe.FIX
     SPACE: ClassVar[Space] = Space.L0C
+    # Again, so that the operands of all stores begin in one order.
+    source = operand_def(AddrType)
+    dest = operand_def(MemRefType)
+    indices = var_operand_def(IndexType)
+    scales = opt_operand_def(ADDRESS[Space.L1])
     element = opt_prop_def(Attribute)
     epilogue = opt_prop_def(EpilogueAttr)
+    scale_strides = opt_prop_def(DenseArrayBase)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
         "custom<Address>($source, type($source)) custom<Strides>($strides) `->` $dest custom<Indices>($indices) "
-        "custom<Over>($shape) custom<Map>($map) (`epilogue` $epilogue^)? (`of` $element^)? attr-dict `:` type($dest)"
+        "custom<Over>($shape) custom<Map>($map) (`epilogue` $epilogue^)? "
+        "(`scales` $scales^ custom<Strides>($scale_strides))? (`of` $element^)? attr-dict `:` type($dest)"
     )
 
     def __init__(
@@ -322,8 +335,19 @@ class FixpipeGmOp(GmStore):
         strides: Sequence[int],
         element: Attribute | None = None,
         epilogue: EpilogueAttr | None = None,
+        scales: SSAValue | None = None,
+        scale_strides: Sequence[int] | None = None,
     ):
-        super().__init__(source, dest, indices, map_, shape, strides)
+        Instruction.__init__(
+            self,
+            operands=[source, dest, indices, scales],
+            properties={
+                "map": map_,
+                "shape": array(shape),
+                "strides": array(strides),
+                "scale_strides": None if scale_strides is None else array(scale_strides),
+            },
+        )
         if element is not None and element != self.accumulator:
             self.properties["element"] = element
         if epilogue is not None:
@@ -339,8 +363,17 @@ class FixpipeGmOp(GmStore):
     def source_element_bits(self) -> int:
         return 32
 
+    def accesses(self, cube: Cube) -> tuple[Access, ...]:
+        return (*scales_access(self.scales, ints(self.shape), self.scale_strides), *super().accesses(cube))
+
     def verify_(self) -> None:
         super().verify_()
         if self.accumulator not in (f32, i32):
             raise VerifyException(f"accumulators are f32 or i32, got {self.accumulator}")
         check_epilogue(self.epilogue, self.accumulator, self.gm_type.element_type)
+        check_scale_strides(
+            self.epilogue is not None and self.epilogue.has_scales,
+            self.scales,
+            self.scale_strides,
+            ints(self.shape),
+        )

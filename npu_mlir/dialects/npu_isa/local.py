@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     opt_prop_def,
     prop_def,
 )
@@ -22,6 +23,7 @@ from xdsl.utils.exceptions import VerifyException
 from npu_mlir.dialects.npu_isa.base import (
     BLOCK,
     IM2COL_DIMS,
+    SCALE_BYTES,
     Access,
     AddrType,
     Elements,
@@ -30,6 +32,7 @@ from npu_mlir.dialects.npu_isa.base import (
     Pipe,
     array,
     check_distinct,
+    check_scale_strides,
     check_shape,
     check_space,
     collapse,
@@ -38,6 +41,7 @@ from npu_mlir.dialects.npu_isa.base import (
     matrix_extent,
     moved_bytes,
     product,
+    scales_access,
     strided_extent,
 )
 from npu_mlir.dialects.npu_isa.syntax import ADDRESS, Address, Over, Strides
@@ -58,7 +62,8 @@ from npu_mlir.support.diagnostics import located_errors
 class FixpipeUbOp(Instruction):
     """L0C -> UB: a strided block of accumulators (cores whose L0C reaches UB).
 
-    On the way they take the steps of the `epilogue`, and are cast to the type of the destination, `result`.
+    On the way they take the steps of the `epilogue`, and are cast to the type of the destination, `result`. `scales` of
+    the epilogue are f32 in L1, with strides of their own.
 
     Example:
 
@@ -66,6 +71,7 @@ class FixpipeUbOp(Instruction):
     npu_isa.fixpipe_ub %c<64, 1> -> %u<56, 1> over [16, 50] : f32
     npu_isa.fixpipe_ub %c<64, 1> -> %u<64, 1> over [16, 50] epilogue <relu> : f32 -> f16
     npu_isa.fixpipe_ub %c<64, 1> -> %u<64, 1> over [16, 50] epilogue <scale 1.0e-3> : i32 -> f16
+    npu_isa.fixpipe_ub %c<64, 1> -> %u<64, 1> over [16, 50] epilogue <scales, offset -3> scales %s<0, 1> : i32 -> i8
     ```
     """
 
@@ -73,16 +79,19 @@ class FixpipeUbOp(Instruction):
     PIPE: ClassVar[Pipe] = Pipe.FIX
     source = operand_def(ADDRESS[Space.L0C])
     dest = operand_def(ADDRESS[Space.UB])
+    scales = opt_operand_def(ADDRESS[Space.L1])
     shape = prop_def(DenseArrayBase)
     source_strides = prop_def(DenseArrayBase)
     dest_strides = prop_def(DenseArrayBase)
     element = prop_def(Attribute)
     result = opt_prop_def(Attribute)
     epilogue = opt_prop_def(EpilogueAttr)
+    scale_strides = opt_prop_def(DenseArrayBase)
     custom_directives = (Over, Strides)
     assembly_format = (
         "$source custom<Strides>($source_strides) `->` $dest custom<Strides>($dest_strides) custom<Over>($shape) "
-        "(`epilogue` $epilogue^)? attr-dict `:` $element (`->` $result^)?"
+        "(`epilogue` $epilogue^)? (`scales` $scales^ custom<Strides>($scale_strides))? attr-dict "
+        "`:` $element (`->` $result^)?"
     )
 
     def __init__(
@@ -95,9 +104,11 @@ class FixpipeUbOp(Instruction):
         element: Attribute,
         result: Attribute | None = None,
         epilogue: EpilogueAttr | None = None,
+        scales: SSAValue | None = None,
+        scale_strides: Sequence[int] | None = None,
     ):
         super().__init__(
-            operands=[source, dest],
+            operands=[source, dest, scales],
             properties={
                 "shape": array(shape),
                 "source_strides": array(source_strides),
@@ -105,6 +116,7 @@ class FixpipeUbOp(Instruction):
                 "element": element,
                 "result": result if result != element else None,
                 "epilogue": epilogue,
+                "scale_strides": None if scale_strides is None else array(scale_strides),
             },
         )
 
@@ -117,13 +129,16 @@ class FixpipeUbOp(Instruction):
         shape = ints(self.shape)
         source, dest = element_bits(self.element), element_bits(self.dest_element)
         return (
+            *scales_access(self.scales, shape, self.scale_strides),
             Access(self.source, False, strided_extent(shape, ints(self.source_strides), source)),
             Access(self.dest, True, strided_extent(shape, ints(self.dest_strides), dest)),
         )
 
     def elements(self) -> tuple[Elements, ...]:
         shape = ints(self.shape)
+        row = () if self.scale_strides is None else (Elements(shape, ints(self.scale_strides), SCALE_BYTES),)
         return (
+            *row,
             Elements(shape, ints(self.source_strides), element_bytes(self.element)),
             Elements(shape, ints(self.dest_strides), element_bytes(self.dest_element)),
         )
@@ -139,6 +154,12 @@ class FixpipeUbOp(Instruction):
         check_shape(ints(self.shape), ints(self.source_strides), ints(self.dest_strides))
         check_distinct(ints(self.shape), ints(self.dest_strides))
         check_epilogue(self.epilogue, self.element, self.dest_element)
+        check_scale_strides(
+            self.epilogue is not None and self.epilogue.has_scales,
+            self.scales,
+            self.scale_strides,
+            ints(self.shape),
+        )
 
 
 class LocalCopy(Instruction):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
+    AnyFloat,
     ArrayAttr,
     DenseArrayBase,
     FloatAttr,
@@ -371,7 +372,8 @@ class VSelectOp(VectorInstruction):
 
 @irdl_op_definition
 class VCastOp(VectorInstruction):
-    """Convert between element types: `cast` (signed ints, truncation toward zero), `ucast` (unsigned source).
+    """Convert between element types: `cast` (signed ints, truncation toward zero), `ucast` (unsigned source), `rcast`
+    (floats to signed ints, to the nearest, the even one of two; what is out of range becomes the limit of the range).
 
     Example:
 
@@ -382,7 +384,7 @@ class VCastOp(VectorInstruction):
 
     name = "npu_isa.vcast"
     INPUTS: ClassVar[int] = 1
-    KINDS: ClassVar[frozenset[str]] = frozenset({"cast", "ucast"})
+    KINDS: ClassVar[frozenset[str]] = frozenset({"cast", "ucast", "rcast"})
 
     def cost_kind(self) -> str:
         return "cast"
@@ -390,6 +392,10 @@ class VCastOp(VectorInstruction):
     def verify_types(self, dest: Attribute, *sources: Attribute) -> None:
         if self.imm is not None:
             raise VerifyException("npu_isa.vcast has no immediate")
+        if self.kind.data == "rcast" and not (
+            isinstance(dest, IntegerType) and isinstance(sources[0], AnyFloat)
+        ):
+            raise VerifyException(f"rcast makes integers of floats, got {dest} of {sources[0]}")
 
 
 @irdl_op_definition

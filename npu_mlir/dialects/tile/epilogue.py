@@ -8,7 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerType, f32, i32
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    IntegerType,
+    MemRefType,
+    TensorType,
+    f32,
+    i8,
+    i32,
+)
 from xdsl.ir import Attribute, Data
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -27,14 +37,29 @@ class Scale:
 
 
 @dataclass(frozen=True)
+class Scales:
+    """As `Scale`, with a factor of f32 for each column of the accumulators: a row that lies in L1."""
+
+
+@dataclass(frozen=True)
 class Relu:
     """Negative values become zero."""
 
 
-Step: TypeAlias = Scale | Relu
+@dataclass(frozen=True)
+class Offset:
+    """`number` is added to values that have been rounded to integers: the zero point of the result."""
 
-STEPS: dict[str, type[Step]] = {"scale": Scale, "relu": Relu}
+    number: int
+
+
+Step: TypeAlias = Scale | Scales | Relu | Offset
+
+STEPS: dict[str, type[Step]] = {"scale": Scale, "scales": Scales, "relu": Relu, "offset": Offset}
 """The steps by name, in the order in which the fixpipe takes them; the cast to the destination's type comes behind."""
+
+OFFSETS = range(-256, 256)
+"""The numbers that an offset may be: 9 bits."""
 
 
 @irdl_attr_definition
@@ -42,7 +67,8 @@ class EpilogueAttr(Data[tuple[Step, ...]]):
     """The steps that the fixpipe takes on accumulators, before it casts them to the destination's element type.
 
     `#tile.epilogue<relu>` sets negative values to zero, `#tile.epilogue<scale 1.0e-3, relu>` multiplies by a number in
-    f32 before. Whatever the steps, the cast rounds once, to nearest even.
+    f32 before. Whatever the steps, the cast rounds once, to nearest even. To integers, it rounds before the offset of
+    `#tile.epilogue<scales, relu, offset -3>` is added, and limits the sum to the range of the type.
     """
 
     name = "tile.epilogue"
@@ -52,7 +78,7 @@ class EpilogueAttr(Data[tuple[Step, ...]]):
         position = parser.pos
         steps = parser.parse_comma_separated_list(parser.Delimiter.ANGLE, lambda: _parse_step(parser))
         order = [list(STEPS.values()).index(type(step)) for step in steps]
-        if not steps or order != sorted(set(order)):
+        if not steps or order != sorted(set(order)) or order[:2] == [0, 1]:
             parser.raise_error(
                 f"an epilogue has each step at most once, and at least one, in the order {', '.join(STEPS)}",
                 position,
@@ -68,6 +94,8 @@ class EpilogueAttr(Data[tuple[Step, ...]]):
         for step in self.data:
             if isinstance(step, Scale) and scale_factor(step.factor) != step.factor:
                 raise VerifyException(f"a scale is a number that f32 has, got {step.factor!r}")
+            if isinstance(step, Offset) and step.number not in OFFSETS:
+                raise VerifyException(f"an offset has 9 bits, got {step.number}")
 
     @staticmethod
     def of(steps: Sequence[Step]) -> EpilogueAttr | None:
@@ -75,9 +103,14 @@ class EpilogueAttr(Data[tuple[Step, ...]]):
         return EpilogueAttr(tuple(steps)) if steps else None
 
     @property
-    def scale(self) -> Scale | None:
+    def scale(self) -> Scale | Scales | None:
         """The step that multiplies, None if there is none."""
-        return next((step for step in self.data if isinstance(step, Scale)), None)
+        return next((step for step in self.data if isinstance(step, Scale | Scales)), None)
+
+    @property
+    def has_scales(self) -> bool:
+        """Whether it multiplies by a row in L1."""
+        return isinstance(self.scale, Scales)
 
 
 def steps_of(epilogue: EpilogueAttr | None) -> tuple[Step, ...]:
@@ -99,13 +132,33 @@ def check_epilogue(epilogue: EpilogueAttr | None, accumulator: Attribute, result
 
     Which types it scales on a given machine is `Target.scales`.
     """
+    offset = any(isinstance(step, Offset) for step in steps_of(epilogue))
+    if offset and (result != i8 or epilogue is None or epilogue.scale is None):
+        raise VerifyException(f"only a scale to i8 has an offset, got {accumulator} to {result}")
     if epilogue is not None and epilogue.scale is not None:
-        if accumulator not in (i32, f32) or not isinstance(result, Float16Type | BFloat16Type | Float32Type):
+        floats = isinstance(result, Float16Type | BFloat16Type | Float32Type)
+        if accumulator not in (i32, f32) or not (floats or result == i8):
             raise VerifyException(
-                f"the fixpipe scales i32 or f32 to f16, bf16 or f32, got {accumulator} to {result}"
+                f"the fixpipe scales i32 or f32 to f16, bf16, f32 or i8, got {accumulator} to {result}"
             )
     elif isinstance(accumulator, IntegerType) != isinstance(result, IntegerType):
         raise VerifyException(f"the fixpipe makes {result} of {accumulator} by a scale only")
+
+
+def check_scales(
+    epilogue: EpilogueAttr | None, row: Attribute | None, along: Sequence[int], shape: Sequence[int]
+) -> None:
+    """Raise unless a row of factors is there if the epilogue has `scales`, and has one for each position of a tile of
+    this shape along some of its dims."""
+    if (epilogue is not None and epilogue.has_scales) != (row is not None):
+        raise VerifyException("an epilogue has scales if there is a row of them, and only then")
+    if row is None:
+        return
+    assert isinstance(row, TensorType | MemRefType)
+    if row.get_element_type() != f32:
+        raise VerifyException(f"scales are f32, got {row}")
+    if not all(0 <= d < len(shape) for d in along) or row.get_shape() != tuple(shape[d] for d in along):
+        raise VerifyException(f"scales of type {row} along dims {list(along)} of a tile of {list(shape)}")
 
 
 def _parse_step(parser: AttrParser) -> Step:
@@ -115,8 +168,10 @@ def _parse_step(parser: AttrParser) -> Step:
         parser.raise_error(
             f"the fixpipe has no step '{name}', expected {', '.join(STEPS)}", position, parser.pos
         )
-    if name == "relu":
-        return Relu()
+    if name in ("relu", "scales"):
+        return Relu() if name == "relu" else Scales()
+    if name == "offset":
+        return Offset(parser.parse_integer())
     position = parser.pos
     number = parser.parse_number()
     try:
@@ -129,7 +184,13 @@ def _parse_step(parser: AttrParser) -> Step:
 
 
 def _text(step: Step) -> str:
-    return f"scale {_shortest(step.factor)}" if isinstance(step, Scale) else "relu"
+    match step:
+        case Scale(factor):
+            return f"scale {_shortest(factor)}"
+        case Offset(number):
+            return f"offset {number}"
+        case _:
+            return "relu" if isinstance(step, Relu) else "scales"
 
 
 def _shortest(factor: float) -> str:

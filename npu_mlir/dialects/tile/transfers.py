@@ -7,11 +7,13 @@ from typing import cast
 
 from xdsl.dialects.builtin import (
     AffineMapAttr,
+    DenseArrayBase,
     FloatAttr,
     IndexType,
     IntegerAttr,
     MemRefType,
     TensorType,
+    i64,
 )
 from xdsl.ir import (
     Attribute,
@@ -33,7 +35,7 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from npu_mlir.dialects.syntax import Indices, Map
-from npu_mlir.dialects.tile.epilogue import EpilogueAttr, check_epilogue
+from npu_mlir.dialects.tile.epilogue import EpilogueAttr, check_epilogue, check_scales
 from npu_mlir.dialects.tile.spaces import Space, TileType, space_of
 
 LOADS: frozenset[tuple[Space, Space]] = frozenset(
@@ -72,6 +74,7 @@ class LoadOp(IRDLOperation):
     """Bring a tile to another space: element `d` of the tile is `source[map(indices, d)]`, or `pad` outside the source.
 
     A load from L0C may cast to the element type of the tile, after the steps of an `epilogue`; they don't change `pad`.
+    If it has `scales`, these are a row in L1 with a factor for each position of the tile along the dims `along`.
 
     On tensors it has a result, on memrefs a destination. Between GM and a tile of unplaced type (no encoding) it stands
     for the whole operand before tiling.
@@ -83,6 +86,9 @@ class LoadOp(IRDLOperation):
       : memref<60x64xf32, #tile.space<gm>> -> tensor<16x64xf32, #tile.space<ub>>
     %u = tile.load %c[] map affine_map<(d0, d1) -> (d0, d1)> epilogue <scale 1.0e-3, relu>
       : tensor<16x64xi32, #tile.space<l0c>> -> tensor<16x64xf16, #tile.space<ub>>
+    %v = tile.load %c[] map affine_map<(d0, d1) -> (d0, d1)> epilogue <scales, offset -3>
+      scales %r : tensor<64xf32, #tile.space<l1>> along [1]
+      : tensor<16x64xi32, #tile.space<l0c>> -> tensor<16x64xi8, #tile.space<ub>>
     ```
     """
 
@@ -90,16 +96,19 @@ class LoadOp(IRDLOperation):
     source = operand_def(TensorType | MemRefType)
     indices = var_operand_def(IndexType)
     dest = opt_operand_def(MemRefType)
+    scales = opt_operand_def(TensorType | MemRefType)
     map = prop_def(AffineMapAttr)
     pad = opt_prop_def(FloatAttr | IntegerAttr)
     epilogue = opt_prop_def(EpilogueAttr)
+    along = opt_prop_def(DenseArrayBase.constr(i64))
     result = opt_result_def(TensorType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def()
     custom_directives = (Indices, Map)
     assembly_format = (
         "$source custom<Indices>($indices) (`into` $dest^)? custom<Map>($map) (`pad` $pad^)? (`epilogue` $epilogue^)? "
-        "attr-dict `:` type($source) (`,` type($dest)^)? (`->` type($result)^)?"
+        "(`scales` $scales^ `:` type($scales) `along` $along)? attr-dict "
+        "`:` type($source) (`,` type($dest)^)? (`->` type($result)^)?"
     )
 
     def __init__(
@@ -111,16 +120,24 @@ class LoadOp(IRDLOperation):
         dest: SSAValue | None = None,
         pad: Attribute | None = None,
         epilogue: EpilogueAttr | None = None,
+        scales: SSAValue | None = None,
+        along: Sequence[int] = (),
     ):
         super().__init__(
-            operands=[source, indices, dest],
+            operands=[source, indices, dest, scales],
             properties={
                 "map": map_ if isinstance(map_, AffineMapAttr) else AffineMapAttr(map_),
                 "pad": pad,
                 "epilogue": epilogue,
+                "along": None if scales is None else DenseArrayBase.from_list(i64, along),
             },
             result_types=[result_type],
         )
+
+    @property
+    def scale_dims(self) -> tuple[int, ...]:
+        """The dims of the tile along which scales vary."""
+        return () if self.along is None else tuple(int(d) for d in self.along.get_values())
 
     @property
     def tile_type(self) -> TileType:
@@ -137,6 +154,7 @@ class LoadOp(IRDLOperation):
         from_l0c = space_of(source) is Space.L0C
         if self.epilogue is not None and not from_l0c:
             raise VerifyException("only a load from L0C has an epilogue")
+        check_scales(self.epilogue, self.scales and self.scales.type, self.scale_dims, tile.get_shape())
         if from_l0c:
             check_epilogue(self.epilogue, source.get_element_type(), tile.get_element_type())
         elif source.get_element_type() != tile.get_element_type():
@@ -154,7 +172,8 @@ class LoadOp(IRDLOperation):
 class StoreOp(IRDLOperation):
     """Write a tile to GM: `dest[map(indices, d)] = tile[d]` for every `d` whose target lies inside `dest`.
 
-    A store from L0C casts to the element type of `dest`, after the steps of an `epilogue`.
+    A store from L0C casts to the element type of `dest`, after the steps of an `epilogue`, which may have `scales` as
+    that of a load has.
 
     Example:
 
@@ -170,12 +189,15 @@ class StoreOp(IRDLOperation):
     value = operand_def(TensorType | MemRefType)
     dest = operand_def(MemRefType)
     indices = var_operand_def(IndexType)
+    scales = opt_operand_def(TensorType | MemRefType)
     map = prop_def(AffineMapAttr)
     epilogue = opt_prop_def(EpilogueAttr)
+    along = opt_prop_def(DenseArrayBase.constr(i64))
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     custom_directives = (Indices, Map)
     assembly_format = (
-        "$value `,` $dest custom<Indices>($indices) custom<Map>($map) (`epilogue` $epilogue^)? attr-dict `:` "
-        "type($value) `,` type($dest)"
+        "$value `,` $dest custom<Indices>($indices) custom<Map>($map) (`epilogue` $epilogue^)? "
+        "(`scales` $scales^ `:` type($scales) `along` $along)? attr-dict `:` type($value) `,` type($dest)"
     )
 
     def __init__(
@@ -185,17 +207,26 @@ class StoreOp(IRDLOperation):
         indices: Sequence[SSAValue],
         map_: AffineMap | AffineMapAttr,
         epilogue: EpilogueAttr | None = None,
+        scales: SSAValue | None = None,
+        along: Sequence[int] = (),
     ):
         super().__init__(
-            operands=[value, dest, indices],
+            operands=[value, dest, indices, scales],
             properties={
                 "map": map_ if isinstance(map_, AffineMapAttr) else AffineMapAttr(map_),
                 "epilogue": epilogue,
+                "along": None if scales is None else DenseArrayBase.from_list(i64, along),
             },
         )
 
+    @property
+    def scale_dims(self) -> tuple[int, ...]:
+        """The dims of the tile along which scales vary."""
+        return () if self.along is None else tuple(int(d) for d in self.along.get_values())
+
     def verify_(self) -> None:
         tile, dest = cast("TileType", self.value.type), cast("TileType", self.dest.type)
+        check_scales(self.epilogue, self.scales and self.scales.type, self.scale_dims, tile.get_shape())
         if space_of(tile) is Space.L0C:
             check_epilogue(self.epilogue, tile.get_element_type(), dest.get_element_type())
         elif self.epilogue is not None:

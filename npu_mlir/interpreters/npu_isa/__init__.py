@@ -28,6 +28,7 @@ from npu_mlir.interpreters.npu_isa.functions import (
     compute_type,
     convert,
     epilogue,
+    rounded,
 )
 from npu_mlir.interpreters.registry import Results, impl
 from npu_mlir.support.dtypes import numpy_dtype
@@ -112,11 +113,13 @@ def gm_load(interp: Interpreter, op: npu_isa.GmLoad, args: Results) -> Results:
 @impl("npu_isa.scatter_ub")
 @impl("npu_isa.fixpipe_gm")
 def gm_store(interp: Interpreter, op: npu_isa.GmStore, args: Results) -> Results:
-    source, dest, *indices = args
-    where, inside = coordinates(op, dest, indices)
+    source, dest, *rest = args
+    where, inside = coordinates(op, dest, rest[: len(op.indices)])
     dtype, steps = stored(op)
-    view = core_of(interp).view(op.SPACE, source, ints(op.shape), ints(op.strides), dtype)
-    values = epilogue(view[inside], steps).astype(dest.dtype)
+    core, shape = core_of(interp), ints(op.shape)
+    view = core.view(op.SPACE, source, shape, ints(op.strides), dtype)
+    row = scales_of(core, op, rest[-1]) if isinstance(op, npu_isa.FixpipeGmOp) and op.scales else None
+    values = epilogue(view, steps, dest.dtype, row)[inside].astype(dest.dtype)
     # What has rank 0 has one element.
     dest[tuple(c[inside] for c in where)] = values if where else values.item()
     return ()
@@ -129,12 +132,21 @@ def stored(op: npu_isa.GmStore) -> tuple[np.dtype[Any], tuple[Step, ...]]:
     return numpy_dtype(op.gm_type), ()
 
 
+def scales_of(core: Core, op: npu_isa.FixpipeUbOp | npu_isa.FixpipeGmOp, address: int) -> np.ndarray:
+    """The factor of each element that a fixpipe instruction with `scales` moves."""
+    assert op.scale_strides is not None
+    return core.view(Space.L1, address, ints(op.shape), ints(op.scale_strides), np.dtype(np.float32))
+
+
 @impl("npu_isa.fixpipe_ub")
 def fixpipe_ub(interp: Interpreter, op: npu_isa.FixpipeUbOp, args: Results) -> Results:
     core, shape, dtype = core_of(interp), ints(op.shape), numpy_dtype(op.element)
     source = core.view(Space.L0C, args[0], shape, ints(op.source_strides), dtype)
-    values = epilogue(source, steps_of(op.epilogue))
-    core.view(Space.UB, args[1], shape, ints(op.dest_strides), numpy_dtype(op.dest_element))[...] = values
+    result = numpy_dtype(op.dest_element)
+    values = epilogue(
+        source, steps_of(op.epilogue), result, scales_of(core, op, args[2]) if op.scales else None
+    )
+    core.view(Space.UB, args[1], shape, ints(op.dest_strides), result)[...] = values
     return ()
 
 
@@ -245,6 +257,9 @@ def vselect(interp: Interpreter, op: npu_isa.VSelectOp, args: Results) -> Result
 @impl("npu_isa.vcast")
 def vcast(interp: Interpreter, op: npu_isa.VCastOp, args: Results) -> Results:
     dest, (source,) = vector_operands(interp, op, args)
+    if op.kind.data == "rcast":
+        dest[...] = rounded(source, dest.dtype)
+        return ()
     dest[...] = convert(np.ascontiguousarray(source), dest.dtype, op.kind.data == "ucast")
     return ()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from npu_mlir.dialects.tile import Relu, Scale, Step
+from npu_mlir.dialects.tile import Offset, Relu, Scale, Scales, Step
 
 Function = Callable[..., Any]
 
@@ -67,15 +67,36 @@ COMPARE: dict[str, np.ufunc] = {
 REDUCE: dict[str, np.ufunc] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
-def epilogue(values: np.ndarray, steps: Sequence[Step]) -> np.ndarray:
-    """Accumulators after these steps of the fixpipe, before they are cast to the destination's type."""
+def epilogue(
+    values: np.ndarray,
+    steps: Sequence[Step],
+    result: np.dtype[Any],
+    scales: np.ndarray | None = None,
+) -> np.ndarray:
+    """Accumulators after these steps of the fixpipe, as numbers that a cast makes elements of type `result`: integers
+    are rounded and limited. `scales` broadcast to the accumulators."""
+    offset, scaled = 0, False
     for step in steps:
         match step:
             case Scale(factor):
-                values = values.astype(F32) * F32.type(factor)
+                values, scaled = values.astype(F32) * F32.type(factor), True
+            case Scales():
+                assert scales is not None
+                values, scaled = values.astype(F32) * scales, True
             case Relu():
                 values = UNARY["relu"](values)
+            case Offset(number):
+                offset = number
+    if scaled and result.kind == "i":
+        limits = np.iinfo(result)
+        return np.clip(np.rint(values) + F32.type(offset), limits.min, limits.max)
     return values
+
+
+def rounded(value: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """The nearest integers that the type has, the even one of two."""
+    limits = np.iinfo(dtype)
+    return np.rint(np.clip(value.astype(compute_type(value.dtype)), limits.min, limits.max)).astype(dtype)
 
 
 def convert(value: np.ndarray, dtype: np.dtype[Any], unsigned: bool) -> np.ndarray:

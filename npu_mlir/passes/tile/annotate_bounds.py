@@ -45,8 +45,9 @@ from xdsl.passes import ModulePass
 from npu_mlir.analysis.affine_maps import Linear, linear_map
 from npu_mlir.analysis.bound import KernelWork, ProductWork, VectorOps, best_blocking, bound, reads_of
 from npu_mlir.analysis.dims import LoopNestOp
-from npu_mlir.analysis.structured.bodies import CASTS, body_ops, is_multiply_add, is_relu
-from npu_mlir.analysis.structured.fixpipe import scale_of
+from npu_mlir.analysis.structured.bodies import CASTS, body_ops, is_multiply_add, is_relu, rounding_cast
+from npu_mlir.analysis.structured.epilogues import prefix_of
+from npu_mlir.analysis.structured.fixpipe import drained_by, scale_of
 from npu_mlir.analysis.structured.nest import factor_type, init_of, is_shape_only
 from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.analysis.structured.slopes import least_slope
@@ -220,8 +221,14 @@ def _compose(expr: Linear, map_: tuple[Linear, ...], dims: int) -> Linear:
 def _may_leave_l0c(value: SSAValue, accumulators: set[Attribute], target: Target) -> bool:
     """Whether a result is a product, but for casts, relu and scales that the target may have."""
     op = value.owner
+    behind: list[linalg.GenericOp] = []
     while isinstance(op, linalg.GenericOp):
         if is_multiply_add(op):
+            return True
+        behind.insert(0, op)
+        product = next((v.owner for v in op.inputs if isinstance(v.owner, linalg.GenericOp)), None)
+        state = drained_by(product, behind) if product is not None and is_multiply_add(product) else None
+        if state is not None and state.is_possible(target):
             return True
         if any(
             not isinstance(o, CASTS) and not is_relu(o) and not _may_scale(o, accumulators, target)
@@ -243,12 +250,29 @@ def _vector(
         return []
     accumulators = _accumulators(kernel)
     supports = _Supports(generic, compute)
+    drained = _drained_ops(generic, target)
+    rounding = rounding_cast(generic.body.block)
+    drained |= set(rounding.ops) if rounding is not None else set()
     counts = [(op, supports.count(op)) for op in body_ops(generic)]
     return [
         VectorOps(count, _width(op), least_slope(op, any(compute.reduction), target))
         for op, count in counts
-        if count and not _is_free(op, accumulators, target)
+        if count and op not in drained and not _is_free(op, accumulators, target)
     ]
+
+
+def _drained_ops(generic: linalg.GenericOp, target: Target) -> set[Operation]:
+    """The operations of a body that the fixpipe does on the way, if the body reads a product."""
+    product = next(
+        (
+            v.owner
+            for v in generic.inputs
+            if isinstance(v.owner, linalg.GenericOp) and is_multiply_add(v.owner)
+        ),
+        None,
+    )
+    prefix = prefix_of(product, generic, target) if product is not None else None
+    return set() if prefix is None else set(prefix.ops)
 
 
 def _accumulators(kernel: Kernel) -> set[Attribute]:

@@ -92,7 +92,8 @@ class _Bufferizer:
                 self._gather(op)
                 self.dead.append(op)
             case tile.StoreOp():
-                op.operands[0] = self.buffers.get(op.value, op.value)
+                for i, value in enumerate(op.operands):
+                    op.operands[i] = self.buffers.get(value, value)
             case tile.InsertOp() if op.result is not None:
                 self._insert(op)
                 self.dead.append(op)
@@ -156,7 +157,10 @@ class _Bufferizer:
         result = op.results[0]
         dest = self._alloc(result, op)
         source = self.buffers.get(op.source, op.source)
-        new = tile.LoadOp(source, list(op.indices), op.map, None, dest, op.pad, op.epilogue)
+        row = None if op.scales is None else self.buffers.get(op.scales, op.scales)
+        new = tile.LoadOp(
+            source, list(op.indices), op.map, None, dest, op.pad, op.epilogue, row, op.scale_dims
+        )
         new.attributes |= op.attributes
         cast("Block", op.parent).insert_op_before(new, op)
         self.buffers[result] = dest

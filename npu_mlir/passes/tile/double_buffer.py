@@ -108,6 +108,8 @@ def _pipe(op: Operation, buffer: SSAValue) -> Pipe:
         case tile.ScatterOp():
             return Pipe.S if buffer is op.rows else Pipe.MTE3
         case tile.LoadOp():
+            if buffer is op.scales:
+                return Pipe.FIX
             spaces = space_of(op.source.type), space_of(op.tile_type)
             return _LOAD_PIPES.get(cast("tuple[Space, Space]", spaces), Pipe.V)
         case tile.InsertOp():

@@ -46,7 +46,13 @@ from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis.affine_maps import Linear, affine_expression, linear_map, projection
-from npu_mlir.analysis.structured.bodies import body_ops, constant_operands, is_multiply_add
+from npu_mlir.analysis.structured.bodies import (
+    RoundingCast,
+    body_ops,
+    constant_operands,
+    is_multiply_add,
+    rounding_cast,
+)
 from npu_mlir.analysis.structured.nest import is_reduction, is_shape_only, loop_extents, maps_of
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.npu_isa.vector import TRANSPOSED_BYTES, TRANSPOSED_PIECES
@@ -79,7 +85,9 @@ def split_kernel(kernel: tile.KernelOp, transposes: bool = False) -> None:
         if len(inner) == 1 and not isinstance(inner[0].location, UnknownLoc):
             # Of a fused operation this may be one part.
             op.location = inner[0].location
-        several = len(inner) > 1 and not is_multiply_add(op)
+        rounding = rounding_cast(op.body.block)
+        alone = rounding is not None and len(rounding.ops) == len(inner)
+        several = len(inner) > 1 and not is_multiply_add(op) and not alone
         reorders = transposes and bool(inner) and _reorders(op)
         if several or reorders or any(len(constant_operands(o)) > 1 for o in inner):
             _Splitter(op, reorders).run()
@@ -134,18 +142,49 @@ class _Splitter:
         terminator = self.op.body.block.last_op
         assert terminator is not None
         result = terminator.operands[0]
+        rounding = rounding_cast(self.op.body.block)
+        if rounding is not None and isinstance(rounding.source.owner, arith.ConstantOp):
+            rounding = None
+        together = () if rounding is None else rounding.ops
         for inner in body_ops(self.op):
+            if inner in together[:-1]:
+                continue
             if self.args[-1] in inner.operands and inner.results[0] is not result:
                 raise UserError(
                     "the accumulator may only be read by the last operation of the body", loc=self.op
                 )
             with located(self.op), located(inner):
                 final = inner.results[0] is result
+                if final and rounding is not None:
+                    self.tiles[result] = self._final_together(rounding)
+                    continue
                 self.tiles[inner.results[0]] = self._final(inner) if final else self._intermediate(inner)
         if isinstance(result.owner, Operation) and result in self.tiles:
             self.op.results[0].replace_all_uses_with(self.tiles[result].value)
             self.op.detach()
             self.op.erase()
+
+    def _final_together(self, rounding: RoundingCast) -> _Tile:
+        """The operations of a cast that rounds and saturates, which are one instruction."""
+        source = self.tiles[rounding.source]
+        block = Block(arg_types=[_element(source), _element_of(self.op.outputs[0])])
+        mapping: dict[SSAValue, SSAValue] = {rounding.source: block.args[0]}
+        for inner in rounding.ops:
+            for operand in inner.operands:
+                if isinstance(operand.owner, arith.ConstantOp):
+                    block.add_op(operand.owner.clone(mapping))
+            block.add_op(inner.clone(mapping))
+        block.add_op(linalg.YieldOp(mapping[rounding.ops[-1].results[0]]))
+        new = linalg.GenericOp(
+            [source.value],
+            [self.op.outputs[0]],
+            Region(block),
+            [AffineMapAttr(m) for m in (source.map, self.maps[-1])],
+            self.op.iterator_types,
+            [self.op.results[0].type],
+        )
+        self._emit(new)
+        return _Tile(new.results[0], self.maps[-1])
 
     def _operands(self, inner: Operation) -> list[_Tile | arith.ConstantOp]:
         """The operands as tiles and constants; of several constants all but the last become tiles."""

@@ -57,7 +57,7 @@ class SplitEpilogues(ModulePass):
 def _split(product: linalg.GenericOp, user: linalg.GenericOp, prefix: Prefix) -> None:
     """Put the prefix into an operation of its own, and let the other one read its result."""
     number = list(user.inputs).index(product.results[0])
-    taken = [number, *([prefix.bias.operand] if prefix.bias is not None else [])]
+    taken = [number, *prefix.operands]
     block = cast("Block", user.parent)
     with located(user):
         first = _first(user, prefix, taken)

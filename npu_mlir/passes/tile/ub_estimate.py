@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from npu_mlir.analysis.affine_maps import Linear, dense_rows
 from npu_mlir.analysis.dims import DimKind, LoopNestOp
+from npu_mlir.analysis.structured.fixpipe import columns_of, rows_of
 from npu_mlir.analysis.structured.nest import is_shape_only
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, element_bytes, place, tile_bytes
@@ -126,13 +127,24 @@ class _Estimate:
         """The tiles of operands from GM, told apart as the tiler does."""
         generic = cast("linalg.GenericOp", compute.key)
         of = self.kernel.classes.class_of[compute.key]
+        rows = self._rows(generic)
         for i, (value, map_) in enumerate(zip(generic.inputs, compute.maps, strict=False)):
             if not isinstance(value.owner, tile.LoadOp | tile.GatherOp) or is_shape_only(generic, i):
+                continue
+            if generic.body.block.args[i] in rows:
                 continue
             shape = tuple(self._extent(expr, of) for expr in dense_rows(map_))
             dims = tuple((expr, self._classes_of(compute, expr.dims())) for expr in map_)
             element = cast("Tensor", value.type).element_type
             yield _Load((value, dims), (shape, element), frozenset().union(*(classes for _, classes in dims)))
+
+    def _rows(self, generic: linalg.GenericOp) -> frozenset[SSAValue]:
+        """The arguments of a body that reads a product which the fixpipe may read from L1: factors of its columns."""
+        for value in generic.inputs:
+            owner = value.owner
+            if isinstance(owner, linalg.GenericOp) and self.kernel.computes[owner].contraction:
+                return rows_of(generic, value, columns_of(owner))
+        return frozenset()
 
     def _extent(self, expr: Linear, of: tuple[int, ...]) -> int:
         return 1 + sum(abs(expr.coefficients[d]) * (self.size[of[d]] - 1) for d in expr.dims())
@@ -158,5 +170,5 @@ def _narrowed(value: SSAValue) -> Iterator[Attribute]:
     """The types to which an operation that reads a value casts down."""
     for use in value.uses:
         for inner in use.operation.walk():
-            if isinstance(inner, arith.TruncFOp):
+            if isinstance(inner, arith.TruncFOp | arith.FPToSIOp):
                 yield inner.results[0].type

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f16
@@ -21,7 +21,7 @@ from npu_mlir.dialects.tile import Relu, Space, Step, steps_of
 from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.errors import index_among
 from npu_mlir.interpreters.framework import Interpreter
-from npu_mlir.interpreters.npu_isa import stored, use_core
+from npu_mlir.interpreters.npu_isa import scales_of, stored, use_core
 from npu_mlir.interpreters.npu_isa.core import Core
 from npu_mlir.interpreters.npu_isa.functions import compute_type, epilogue
 from npu_mlir.simulator.codegen.sink import Entry, Sink
@@ -213,16 +213,19 @@ def _gm_store(core: Core, l0: L0, op: npu_isa.GmStore) -> Run:
     box = box_of(op)
     strides, space = ints(op.strides), op.SPACE
     dtype, steps = stored(op)
+    scaled = isinstance(op, npu_isa.FixpipeGmOp) and op.scales is not None
+    count = len(op.indices)
     zeros = (0,) * len(box.shape)
     views: dict[int, np.ndarray] = {}
 
-    def run(source: int, dest: np.ndarray, *indices: int) -> None:
+    def run(source: int, dest: np.ndarray, *rest: int) -> None:
         tile = views.get(source)
         if tile is None:
             tile = views[source] = core.view(space, source, box.shape, strides, dtype)
-        origin = box.origin(*indices)
+        origin = box.origin(*rest[:count])
         if steps:
-            tile = epilogue(tile, steps)
+            row = scales_of(core, cast("npu_isa.FixpipeGmOp", op), rest[-1]) if scaled else None
+            tile = epilogue(tile, steps, dest.dtype, row)
         if box.inside(origin):
             np.copyto(box.view(dest, origin, zeros, box.shape), tile, casting="unsafe")
             return
@@ -242,10 +245,10 @@ def _fixpipe_ub(core: Core, l0: L0, op: npu_isa.FixpipeUbOp) -> Run:
     source_strides, dest_strides = ints(op.source_strides), ints(op.dest_strides)
     steps = steps_of(op.epilogue)
 
-    def prepare(source: int, dest: int) -> Thunk:
+    def prepare(source: int, dest: int, row: int = 0) -> Thunk:
         block = core.view(Space.L0C, source, shape, source_strides, dtype)
         out = core.view(Space.UB, dest, shape, dest_strides, result)
-        return _drain(core, block, out, steps)
+        return _drain(core, block, out, steps, scales_of(core, op, row) if op.scales is not None else None)
 
     return cached(prepare)
 
@@ -262,7 +265,9 @@ def _local_copy(core: Core, l0: L0, op: npu_isa.LocalCopy) -> Run:
     return cached(prepare)
 
 
-def _drain(core: Core, block: np.ndarray, out: np.ndarray, steps: tuple[Step, ...]) -> Thunk:
+def _drain(
+    core: Core, block: np.ndarray, out: np.ndarray, steps: tuple[Step, ...], row: np.ndarray | None
+) -> Thunk:
     """Copy accumulators after these steps of the fixpipe, with a cast; as `epilogue`, with one call where one does."""
     if steps in ((), (Relu(),)) and (block.dtype, out.dtype) == (SINGLE, HALF):
         return halves.narrowing(core, out, block, bool(steps))
@@ -272,7 +277,7 @@ def _drain(core: Core, block: np.ndarray, out: np.ndarray, steps: tuple[Step, ..
         case (Relu(),):
             return partial(np.maximum, block, block.dtype.type(0), out=out, casting="unsafe")
         case _:
-            return lambda: np.copyto(out, epilogue(block, steps), casting="unsafe")
+            return lambda: np.copyto(out, epilogue(block, steps, out.dtype, row), casting="unsafe")
 
 
 @decoded(npu_isa.LoadL0AOp, npu_isa.LoadL0BOp)

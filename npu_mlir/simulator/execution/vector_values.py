@@ -15,7 +15,15 @@ from npu_mlir.dialects.tile import Space
 from npu_mlir.interpreters import sums
 from npu_mlir.interpreters.arith import constant_value
 from npu_mlir.interpreters.npu_isa.core import Core
-from npu_mlir.interpreters.npu_isa.functions import BINARY, COMPARE, REDUCE, UNARY, compute_type, convert
+from npu_mlir.interpreters.npu_isa.functions import (
+    BINARY,
+    COMPARE,
+    REDUCE,
+    UNARY,
+    compute_type,
+    convert,
+    rounded,
+)
 from npu_mlir.simulator.execution import halves
 from npu_mlir.simulator.execution.halves import HALF, SINGLE
 from npu_mlir.simulator.execution.view_cache import Run, Thunk, cached
@@ -124,6 +132,8 @@ def _select(core: Core, op: Any, dest: np.ndarray, sources: list[np.ndarray]) ->
 
 def _cast(core: Core, op: Any, dest: np.ndarray, sources: list[np.ndarray]) -> Thunk:
     source, unsigned = sources[0], op.kind.data == "ucast"
+    if op.kind.data == "rcast":
+        return lambda: np.copyto(dest, rounded(source, dest.dtype))
     kinds = source.dtype.kind, dest.dtype.kind
     if "b" in kinds or (unsigned and "i" in kinds):
         return lambda: np.copyto(dest, convert(np.ascontiguousarray(source), dest.dtype, unsigned))

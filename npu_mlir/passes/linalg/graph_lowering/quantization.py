@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f16, f32
 from xdsl.ir import SSAValue
 
 from npu_mlir.dialects import graph
@@ -61,6 +61,23 @@ def requantize(b: Builder, op: graph.RequantizeOp) -> SSAValue:
         return _limited(body, body.apply("add", rounded, body.cast(zero, f32)), low, high)
 
     return elementwise(b, op.operands, shape_of(op.result), element, build)
+
+
+@lowering(graph.QuantizedAddOp)
+def quantized_add(b: Builder, op: graph.QuantizedAddOp) -> SSAValue:
+    """In f16; limits are those of the type, so that the end is one cast."""
+
+    def build(body: Body, x: SSAValue, y: SSAValue) -> SSAValue:
+        left, right = op.scales.get_values()
+        terms = [body.apply("mul", body.cast(v, f16), s) for v, s in ((x, left), (y, right))]
+        total = body.apply("add", *terms)
+        if op.offset.value.data:
+            total = body.apply("add", total, op.offset.value.data)
+        if op.least is not None and op.least.value.data > -128:
+            total = body.apply("max", total, op.least.value.data)
+        return body.apply("roundeven", _limited(body, total, -128, 127))
+
+    return elementwise(b, op.operands, shape_of(op.result), element_of(op.result), build)
 
 
 def _limited(body: Body, value: SSAValue, low: float, high: float) -> SSAValue:

@@ -85,13 +85,44 @@ def lower_load(ctx: KernelContext, op: tile.LoadOp) -> None:
 def lower_store(ctx: KernelContext, op: tile.StoreOp) -> None:
     """Lower a store."""
     source = ctx.buffer(op.value)
-    address, indices, map_, nest = _gm_side(ctx, op.map.data, op.indices, _Part.of(source))
+    address, indices, map_, nest, loops = _gm_transfer(ctx, op.map.data, op.indices, _Part.of(source))
     if source.space is not Space.L0C:
         ctx.emit(npu_isa.StoreUbOp(address, op.dest, indices, map_, nest.extents, nest.strides[0]))
         return
     _check_scale(ctx, op, source.element, cast("tile.TileType", op.dest.type).get_element_type())
-    steps = source.element, op.epilogue
-    ctx.emit(npu_isa.FixpipeGmOp(address, op.dest, indices, map_, nest.extents, nest.strides[0], *steps))
+    row = _scales(ctx, op, len(source.shape))
+    scales, scale_strides = None, None
+    if row is not None:
+        steps = [row[1][d] for d in loops]
+        scales = advance(ctx, row[0], steps, list(loops.values()), npu_isa.SCALE_BYTES)
+        scale_strides = [row[1][d] for d in nest.strides[1]]
+    ctx.emit(
+        npu_isa.FixpipeGmOp(
+            address,
+            op.dest,
+            indices,
+            map_,
+            nest.extents,
+            nest.strides[0],
+            source.element,
+            op.epilogue,
+            scales,
+            scale_strides,
+        )
+    )
+
+
+def _scales(
+    ctx: KernelContext, op: tile.LoadOp | tile.StoreOp, rank: int
+) -> tuple[SSAValue, list[int]] | None:
+    """The address of a row of factors, and its element stride along each dim of the tile; None if there is none."""
+    if op.scales is None:
+        return None
+    row = ctx.buffer(op.scales)
+    if row.space is not Space.L1:
+        raise UserError(f"the fixpipe reads its scales from L1, not {row.space}", loc=op)
+    strides = dict(zip(op.scale_dims, row.strides, strict=True))
+    return row.address, [strides.get(d, 0) for d in range(rank)]
 
 
 def lower_insert(ctx: KernelContext, op: tile.InsertOp) -> None:
@@ -201,7 +232,15 @@ class _Part:
 def _gm_side(
     ctx: KernelContext, map_: AffineMap, indices: Sequence[SSAValue], tile_: _Part
 ) -> tuple[SSAValue, list[SSAValue], AffineMapAttr, StridedLoops]:
-    """The on-chip address, the indices and map into GM, and the iteration space with its on-chip strides.
+    """What `_gm_transfer` says, without the scalar loops."""
+    return _gm_transfer(ctx, map_, indices, tile_)[:4]
+
+
+def _gm_transfer(
+    ctx: KernelContext, map_: AffineMap, indices: Sequence[SSAValue], tile_: _Part
+) -> tuple[SSAValue, list[SSAValue], AffineMapAttr, StridedLoops, dict[int, SSAValue]]:
+    """The on-chip address, the indices and map into GM, the iteration space with its on-chip strides and the dims of
+    the tile that it runs over, and the indices of scalar loops by the dims that these run over.
 
     Constant indices and unit dims go out of the map; the indices of scalar loops, over the dims that an instruction
     has no room for, come in.
@@ -230,7 +269,8 @@ def _gm_side(
     results = tuple(expr.replace_dims_and_symbols([*at, *dims], []) for expr in map_.results)
     if not inside.rank:
         inside = StridedLoops((1,), ((1,), (0,)))
-    return address, scalars, AffineMapAttr(AffineMap(len(scalars) + inside.rank, 0, results)), inside
+    loops = dict(zip(outside.strides[1], ivs, strict=True))
+    return address, scalars, AffineMapAttr(AffineMap(len(scalars) + inside.rank, 0, results)), inside, loops
 
 
 def _walk(
@@ -315,14 +355,23 @@ def _emit_fixpipe_ub(
             loc=op,
         )
     _check_scale(ctx, op, source.element, dest.element)
-    lanes = Lanes(ctx.target.vector_bytes, (dest.element_bytes,) * 2, BLOCK)
-    nest = simplify(StridedLoops(dest.shape, (dest.strides, strides)), lanes)
+    row = _scales(ctx, op, len(dest.shape))
+    more = () if row is None else (tuple(row[1]),)
+    lanes = Lanes(ctx.target.vector_bytes, (dest.element_bytes,) * (2 + len(more)), BLOCK)
+    nest = simplify(StridedLoops(dest.shape, (dest.strides, strides, *more)), lanes)
     outside, inside = split(nest, npu_isa.MAX_DIMS)
     ivs = [ctx.loop(extent) for extent in outside.extents]
     to = advance(ctx, dest.address, outside.strides[0], ivs, dest.element_bytes)
     from_ = advance(ctx, address, outside.strides[1], ivs, source.element_bytes)
+    if row is not None:
+        row = advance(ctx, row[0], outside.strides[2], ivs, npu_isa.SCALE_BYTES), row[1]
     if not inside.rank:
-        inside = StridedLoops((1,), ((1,), (1,)))
-    to_strides, from_strides = inside.strides
+        inside = StridedLoops((1,), ((1,), (1,), (1,))[: 2 + len(more)])
+    to_strides, from_strides, *rest = inside.strides
     types = (source.element, dest.element)
-    ctx.emit(npu_isa.FixpipeUbOp(from_, to, inside.extents, from_strides, to_strides, *types, op.epilogue))
+    scales, scale_strides = (None, None) if row is None else (row[0], rest[0])
+    ctx.emit(
+        npu_isa.FixpipeUbOp(
+            from_, to, inside.extents, from_strides, to_strides, *types, op.epilogue, scales, scale_strides
+        )
+    )

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from npu_mlir.analysis.dims import DimKind, LoopNestOp
 from npu_mlir.analysis.structured.bodies import SIGNED_WIDENING, body_ops
-from npu_mlir.analysis.structured.fixpipe import Drained, passed
+from npu_mlir.analysis.structured.fixpipe import Drained, columns_of, passed, rows_of
 from npu_mlir.analysis.structured.nest import factor_type, init_of
 from npu_mlir.analysis.structured.roles import Contraction, contraction_roles
 from npu_mlir.analysis.structured.slopes import least_slope
@@ -138,6 +138,7 @@ def epilogue(
     free = {kernel.classes.class_of[contraction.key][d] for d in contraction.result}
     accumulator = cast("Tensor", cast("linalg.GenericOp", contraction.key).results[0].type).element_type
     total, arrived = 0, [ACCUMULATOR]
+    columns = columns_of(cast("linalg.GenericOp", contraction.key))
     by_rows: list[tuple[int, int]] = []
     for op, compute in computes.items():
         if compute.contraction:
@@ -145,6 +146,7 @@ def epilogue(
         generic = cast("linalg.GenericOp", op)
         of = kernel.classes.class_of[op]
         spans = [{of[d] for e in map_ for d in e.dims()} for map_ in compute.maps]
+        rows = rows_of(generic, cast("linalg.GenericOp", contraction.key).results[0], columns)
         whole: set[SSAValue] = {a for a, s in zip(generic.body.block.args, spans, strict=False) if s >= free}
         passing: dict[SSAValue, _Passing] = {
             a: _Passing(Drained.start(accumulator), 0)
@@ -154,9 +156,9 @@ def epilogue(
         for inner in body_ops(generic):
             bytes_ = max(element_bytes(v.type) for v in (*inner.operands, *inner.results))
             work = bytes_ * least_slope(inner, any(compute.reduction), target)
-            before = passing.get(cast("SSAValue", passed(inner)))
+            before = passing.get(cast("SSAValue", passed(inner, rows)))
             widens = isinstance(inner, SIGNED_WIDENING)
-            after = before.state.then(inner) if before is not None and not widens else None
+            after = before.state.then(inner, rows) if before is not None and not widens else None
             if before is not None and after is not None:
                 whole.add(inner.results[0])
                 total += work

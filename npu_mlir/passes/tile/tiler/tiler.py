@@ -8,10 +8,10 @@ from typing import cast
 from xdsl.dialects import scf, tensor
 from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
-from npu_mlir.analysis.affine_maps import Linear, affine_expression
+from npu_mlir.analysis.affine_maps import Linear, affine_expression, projection
 from npu_mlir.analysis.dims import LoopNestOp
 from npu_mlir.analysis.structured.bodies import yielded
 from npu_mlir.analysis.structured.fixpipe import drained_by
@@ -64,7 +64,7 @@ class Tiler(ContractionTiler):
         compute = self.kernel.computes[generic]
         dims = [self.classes.class_of[generic][d] for d in compute.result]
         with self.hoisted(set(dims)):
-            value, order, epilogue = self._stored(compute)
+            value, order, epilogue, scales, along = self._stored(compute)
             exprs = [self.start(c) for c in dims]
             indices = list(dict.fromkeys(t for terms in exprs for t in terms))
             coordinates = [
@@ -72,30 +72,45 @@ class Tiler(ContractionTiler):
                 for i, terms in enumerate(exprs)
             ]
             map_ = AffineMap(len(indices) + len(order), 0, tuple(affine_expression(e) for e in coordinates))
-            self.here.emit(tile.StoreOp(value, self.gm(store.dest), indices, map_, epilogue))
+            self.here.emit(tile.StoreOp(value, self.gm(store.dest), indices, map_, epilogue, scales, along))
 
-    def _stored(self, compute: LoopNestOp) -> tuple[SSAValue, list[int], tile.EpilogueAttr | None]:
-        """The tile to store; for each of its dims, which dim of the result it is; what the fixpipe does to it.
+    def _stored(
+        self, compute: LoopNestOp
+    ) -> tuple[SSAValue, list[int], tile.EpilogueAttr | None, SSAValue | None, list[int]]:
+        """The tile to store; for each of its dims, which dim of the result it is; what the fixpipe does to it; a row of
+        factors for that, and the dims of the tile that it lies along.
 
         With `bypass_ub`, that is the accumulator itself: the fixpipe scales and casts it on its way to GM.
         """
         if not self.bypass_ub:
-            return self.value(compute), list(range(len(compute.result))), None
+            return self.value(compute), list(range(len(compute.result))), None, None, []
         contraction, behind = self._contraction_of(compute)
         state = drained_by(cast("linalg.GenericOp", contraction.key), behind)
         if state is None or not state.is_possible(self.target):
             raise self._not_on_the_way()
         roles = self.roles(contraction)
         dims = [self.classes.class_of[compute.key][d] for d in compute.result]
-        order = [dims.index(c) for c in (*roles.m, *roles.n)]
-        return self.accumulator_of(contraction), order, tile.EpilogueAttr.of(state.steps)
+        columns = (*roles.m, *roles.n)
+        order = [dims.index(c) for c in columns]
+        scales, along = self._scales(state.row, columns)
+        return self.accumulator_of(contraction), order, tile.EpilogueAttr.of(state.steps), scales, along
+
+    def _scales(self, row: SSAValue | None, classes: Sequence[int]) -> tuple[SSAValue | None, list[int]]:
+        """The row in L1 that the argument of a body stands for, and where its dims are among these classes."""
+        if not isinstance(row, BlockArgument):
+            return None, []
+        user = self.kernel.computes[cast("Operation", row.block.parent_op())]
+        value, map_ = self.operand(user, row.index, Space.L1)
+        of = self.classes.class_of[user.key]
+        return value, [list(classes).index(of[d]) for d in projection(map_) or ()]
 
     def _contraction_of(self, compute: LoopNestOp) -> tuple[LoopNestOp, list[linalg.GenericOp]]:
         """The contraction behind a result, and the operations between the two, first to last."""
         behind: list[linalg.GenericOp] = []
         while not compute.contraction:
             generic = cast("linalg.GenericOp", compute.key)
-            producer = self.kernel.computes.get(cast("Operation", generic.operands[0].owner))
+            owners = (cast("Operation", value.owner) for value in generic.inputs)
+            producer = next((found for o in owners if (found := self.kernel.computes.get(o))), None)
             if producer is None:
                 raise self._not_on_the_way()
             behind.insert(0, generic)

@@ -32,3 +32,10 @@ func.func @matmul(%x: tensor<2x3xi8>, %w: tensor<3x4xi8>) {
   %r = graph.matmul %x, %w : (tensor<2x3xi8>, tensor<3x4xi8>) -> tensor<2x4xi32>
   func.return
 }
+
+// CHECK-LABEL: func.func @quantized_add
+// CHECK-NEXT: {{.*}} = graph.quantized_add %x, %y scales [5.000000e-01, 1.250000e+00] offset 3.000000e+00 from -128 : (tensor<4xi8>, tensor<4xi8>) -> tensor<4xi8>
+func.func @quantized_add(%x: tensor<4xi8>, %y: tensor<4xi8>) {
+  %r = graph.quantized_add %x, %y scales [0.5, 1.25] offset 3.0 from -128 : (tensor<4xi8>, tensor<4xi8>) -> tensor<4xi8>
+  func.return
+}

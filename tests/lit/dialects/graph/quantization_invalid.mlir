@@ -39,3 +39,11 @@ func.func @f(%x: tensor<4xi32>, %s: tensor<f16>, %z: tensor<i8>) {
   %0 = graph.requantize %x, %s, %z : (tensor<4xi32>, tensor<f16>, tensor<i8>) -> tensor<4xi8>
   func.return
 }
+
+// -----
+
+// CHECK: :{{[0-9]+}}:3: error: 'graph.quantized_add' op operands are i8, got i8 and i16
+func.func @f(%x: tensor<4xi8>, %y: tensor<4xi16>) {
+  %0 = graph.quantized_add %x, %y scales [0.5, 1.25] offset 3.0 : (tensor<4xi8>, tensor<4xi16>) -> tensor<4xi8>
+  func.return
+}

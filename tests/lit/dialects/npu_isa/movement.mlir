@@ -28,6 +28,8 @@ func.func @f(%x: memref<60x50xf16, #tile.space<gm>>, %y: memref<60x50xf16, #tile
   // CHECK-NEXT: npu_isa.fixpipe_gm %c<64, 1> -> %y[%i] over [16, 50] map {{.*}} epilogue <scale -2.0e+00> of i32 : memref<60x50xf16, #tile.space<gm>>
   npu_isa.fixpipe_gm %c<64, 1> -> %y[%i] over [16, 50] map affine_map<(i, a, b) -> (i + a, b)> epilogue <scale -2> of i32
     : memref<60x50xf16, #tile.space<gm>>
+  // CHECK-NEXT: npu_isa.fixpipe_ub %c<64, 1> -> %u<64, 1> over [16, 50] epilogue <scales, relu, offset -3> scales %l<0, 1> : i32 -> i8
+  npu_isa.fixpipe_ub %c<64, 1> -> %u<64, 1> over [16, 50] epilogue <scales, relu, offset -3> scales %l<0, 1> : i32 -> i8
   // CHECK-NEXT: npu_isa.copy_l1 %u<56, 1> -> %l<64, 1> over [16, 50] : f16
   npu_isa.copy_l1 %u<56, 1> -> %l<64, 1> over [16, 50] : f16
   // CHECK-NEXT: npu_isa.copy_ub %l<64, 1> -> %u<1, 16> over [16, 50] {npu.node = "add"} : f16

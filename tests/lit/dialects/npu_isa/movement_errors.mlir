@@ -93,12 +93,19 @@ npu_isa.fixpipe_ub %c<1> -> %u<1> over [4] epilogue <relu> : i32 -> f16
 
 // -----
 
-// CHECK: 'npu_isa.fixpipe_gm' op the fixpipe scales i32 or f32 to f16, bf16 or f32, got i32 to i8
-func.func @f(%y: memref<8xi8, #tile.space<gm>>) {
+// CHECK: 'npu_isa.fixpipe_gm' op the fixpipe scales i32 or f32 to f16, bf16, f32 or i8, got i32 to i16
+func.func @f(%y: memref<8xi16, #tile.space<gm>>) {
   %c = npu_isa.buffer 1 x 64 at 0 : !npu_isa.addr<l0c>
-  npu_isa.fixpipe_gm %c<1> -> %y[] over [8] map affine_map<(a) -> (a)> epilogue <scale 0.5> : memref<8xi8, #tile.space<gm>>
+  npu_isa.fixpipe_gm %c<1> -> %y[] over [8] map affine_map<(a) -> (a)> epilogue <scale 0.5> : memref<8xi16, #tile.space<gm>>
   func.return
 }
+
+// -----
+
+// CHECK: 'npu_isa.fixpipe_ub' op an epilogue has scales if there is a row of them, and only then
+%c = npu_isa.buffer 1 x 64 at 0 : !npu_isa.addr<l0c>
+%u = npu_isa.buffer 1 x 64 at 0 : !npu_isa.addr<ub>
+npu_isa.fixpipe_ub %c<1> -> %u<1> over [4] epilogue <scales> : i32 -> i8
 
 // -----
 

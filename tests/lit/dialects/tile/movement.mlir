@@ -38,7 +38,11 @@ tile.kernel @tensors(%x: memref<60x64xf32, #gm>, %y: memref<60x64xf32, #gm>) {
 // CHECK-NEXT:    tile.store %s, %y[%i]
 // CHECK-NEXT:    tile.store %c, %y[%i]
 // CHECK-NEXT:    tile.store %k, %y[%i] map {{.*}} epilogue <scale 1.6777218e+07> : memref<16x64xi32, #tile.space<l0c>>, memref<60x64xf32, #tile.space<gm>>
-tile.kernel @memrefs(%x: memref<60x64xf32, #gm>, %y: memref<60x64xf32, #gm>) {
+// CHECK-NEXT:    %r = tile.alloc : memref<64xf32, #tile.space<l1>>
+// CHECK-NEXT:    %q = tile.alloc : memref<16x64xi8, #tile.space<ub>>
+// CHECK-NEXT:    tile.load %k[] into %q map {{.*}} epilogue <scales, relu, offset -3> scales %r : memref<64xf32, #tile.space<l1>> along [1] : memref<16x64xi32, #tile.space<l0c>>, memref<16x64xi8, #tile.space<ub>>
+// CHECK-NEXT:    tile.store %k, %z[%i] map {{.*}} epilogue <scales> scales %r : memref<64xf32, #tile.space<l1>> along [1] : memref<16x64xi32, #tile.space<l0c>>, memref<60x64xi8, #tile.space<gm>>
+tile.kernel @memrefs(%x: memref<60x64xf32, #gm>, %y: memref<60x64xf32, #gm>, %z: memref<60x64xi8, #gm>) {
   %i = arith.constant 16 : index
   %u = tile.alloc {slots = 2} : memref<16x64xf32, #ub>
   %c = tile.alloc {rows = 1, address = 1024} : memref<16x64xf32, #l0c>
@@ -52,6 +56,10 @@ tile.kernel @memrefs(%x: memref<60x64xf32, #gm>, %y: memref<60x64xf32, #gm>) {
   tile.store %s, %y[%i] map affine_map<(i, d0, d1) -> (i + d0, d1)> : memref<16x64xf32, #ub>, memref<60x64xf32, #gm>
   tile.store %c, %y[%i] map affine_map<(i, d0, d1) -> (i + d0, d1)> : memref<16x64xf32, #l0c>, memref<60x64xf32, #gm>
   tile.store %k, %y[%i] map affine_map<(i, d0, d1) -> (i + d0, d1)> epilogue <scale 16777218> : memref<16x64xi32, #l0c>, memref<60x64xf32, #gm>
+  %r = tile.alloc : memref<64xf32, #l1>
+  %q = tile.alloc : memref<16x64xi8, #ub>
+  tile.load %k[] into %q map affine_map<(d0, d1) -> (d0, d1)> epilogue <scales, relu, offset -3> scales %r : memref<64xf32, #l1> along [1] : memref<16x64xi32, #l0c>, memref<16x64xi8, #ub>
+  tile.store %k, %z[%i] map affine_map<(i, d0, d1) -> (i + d0, d1)> epilogue <scales> scales %r : memref<64xf32, #l1> along [1] : memref<16x64xi32, #l0c>, memref<60x64xi8, #gm>
   tile.return
 }
 

@@ -103,7 +103,7 @@ tile.kernel @slot(%x: memref<8xf32, #tile.space<gm>>) {
 
 // -----
 
-// CHECK: error: the fixpipe has no step 'gelu', expected scale, relu
+// CHECK: error: the fixpipe has no step 'gelu', expected scale, scales, relu, offset
 tile.kernel @step(%c: memref<8xf32, #tile.space<l0c>>) {
   %t = tile.load %c[] map affine_map<(d0) -> (d0)> epilogue <gelu> : memref<8xf32, #tile.space<l0c>> -> tensor<8xf32, #tile.space<ub>>
   tile.return
@@ -111,7 +111,7 @@ tile.kernel @step(%c: memref<8xf32, #tile.space<l0c>>) {
 
 // -----
 
-// CHECK: error: an epilogue has each step at most once, and at least one, in the order scale, relu
+// CHECK: error: an epilogue has each step at most once, and at least one, in the order scale, scales, relu, offset
 tile.kernel @steps(%c: memref<8xf32, #tile.space<l0c>>) {
   %t = tile.load %c[] map affine_map<(d0) -> (d0)> epilogue <relu, relu> : memref<8xf32, #tile.space<l0c>> -> tensor<8xf32, #tile.space<ub>>
   tile.return
@@ -119,7 +119,7 @@ tile.kernel @steps(%c: memref<8xf32, #tile.space<l0c>>) {
 
 // -----
 
-// CHECK: error: an epilogue has each step at most once, and at least one, in the order scale, relu
+// CHECK: error: an epilogue has each step at most once, and at least one, in the order scale, scales, relu, offset
 tile.kernel @order(%c: memref<8xf32, #tile.space<l0c>>) {
   %t = tile.load %c[] map affine_map<(d0) -> (d0)> epilogue <relu, scale 2.0> : memref<8xf32, #tile.space<l0c>> -> tensor<8xf32, #tile.space<ub>>
   tile.return
@@ -143,10 +143,48 @@ tile.kernel @zero(%c: memref<8xf32, #tile.space<l0c>>) {
 
 // -----
 
-// CHECK: error: 'tile.load' op the fixpipe scales i32 or f32 to f16, bf16 or f32, got i32 to i8
+// CHECK: error: 'tile.load' op the fixpipe scales i32 or f32 to f16, bf16, f32 or i8, got i32 to i16
 tile.kernel @narrow(%y: memref<8xf16, #tile.space<gm>>) {
   %c = tile.alloc {rows = 0} : memref<8xi32, #tile.space<l0c>>
-  %t = tile.load %c[] map affine_map<(d0) -> (d0)> epilogue <scale 0.5> : memref<8xi32, #tile.space<l0c>> -> tensor<8xi8, #tile.space<ub>>
+  %t = tile.load %c[] map affine_map<(d0) -> (d0)> epilogue <scale 0.5> : memref<8xi32, #tile.space<l0c>> -> tensor<8xi16, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.load' op only a scale to i8 has an offset, got i32 to f16
+tile.kernel @offset(%y: memref<8xf16, #tile.space<gm>>) {
+  %c = tile.alloc {rows = 0} : memref<8xi32, #tile.space<l0c>>
+  %t = tile.load %c[] map affine_map<(d0) -> (d0)> epilogue <scale 0.5, offset 3> : memref<8xi32, #tile.space<l0c>> -> tensor<8xf16, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: an offset has 9 bits, got 256
+tile.kernel @large(%y: memref<8xf16, #tile.space<gm>>) {
+  %c = tile.alloc {rows = 0} : memref<8xi32, #tile.space<l0c>>
+  %t = tile.load %c[] map affine_map<(d0) -> (d0)> epilogue <scale 0.5, offset 256> : memref<8xi32, #tile.space<l0c>> -> tensor<8xi8, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.load' op an epilogue has scales if there is a row of them, and only then
+tile.kernel @no_row(%y: memref<8xf16, #tile.space<gm>>) {
+  %c = tile.alloc {rows = 0} : memref<8xi32, #tile.space<l0c>>
+  %t = tile.load %c[] map affine_map<(d0) -> (d0)> epilogue <scales> : memref<8xi32, #tile.space<l0c>> -> tensor<8xi8, #tile.space<ub>>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.load' op scales of type memref<4xf32, #tile.space<l1>> along dims [0] of a tile of [8]
+tile.kernel @short_row(%y: memref<8xf16, #tile.space<gm>>) {
+  %c = tile.alloc {rows = 0} : memref<8xi32, #tile.space<l0c>>
+  %r = tile.alloc : memref<4xf32, #tile.space<l1>>
+  %t = tile.load %c[] map affine_map<(d0) -> (d0)> epilogue <scales> scales %r : memref<4xf32, #tile.space<l1>> along [0]
+    : memref<8xi32, #tile.space<l0c>> -> tensor<8xi8, #tile.space<ub>>
   tile.return
 }
 

@@ -1,4 +1,5 @@
 // RUN: npu-opt %s --graph-quantize-ops --split-input-file --check-equivalence | filecheck %s
+// RUN: npu-opt %s --pass-pipeline="builtin.module(graph-quantize-ops{precision=f16})" --split-input-file --check-equivalence | filecheck %s --check-prefix=F16
 
 // A product with bias, relu and quantization is one of integers; the bias has what the zero point adds.
 // CHECK-LABEL: func.func @dense
@@ -85,4 +86,26 @@ func.func @alone(%x: tensor<4x4xi8>) -> (tensor<4x4xf32>, tensor<4x2xf32>) {
   %2 = graph.dequantize %w, %s, %zw : (tensor<4x2xi8>, tensor<f32>, tensor<i8>) -> tensor<4x2xf32>
   %3 = graph.matmul %0, %2 : (tensor<4x4xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
   func.return %1, %3 : tensor<4x4xf32>, tensor<4x2xf32>
+}
+
+// -----
+
+// In f32, shortcuts stay what the model says.
+// CHECK-LABEL: func.func @shortcut
+// CHECK:       graph.add %{{.*}} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+// F16-LABEL:   func.func @shortcut
+// F16-NEXT:    %[[R:.*]] = graph.quantized_add %x, %y scales [5.000000e-01, 1.000000e+00] offset -4.000000e+00 from -2 {npu.node = "s+r+q"}
+// F16-NEXT:    func.return %[[R]]
+func.func @shortcut(%x: tensor<4xi8>, %y: tensor<4xi8>) -> tensor<4xi8> {
+  %s = arith.constant dense<0.5> : tensor<f32>
+  %t = arith.constant dense<1.0> : tensor<f32>
+  %z = arith.constant dense<2> : tensor<i8>
+  %n = arith.constant dense<1> : tensor<i8>
+  %0 = graph.dequantize %x, %s, %z : (tensor<4xi8>, tensor<f32>, tensor<i8>) -> tensor<4xf32>
+  %1 = graph.dequantize %y, %t, %n : (tensor<4xi8>, tensor<f32>, tensor<i8>) -> tensor<4xf32>
+  %2 = graph.add %0, %1 {npu.node = "s"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %3 = graph.relu %2 {npu.node = "r"} : (tensor<4xf32>) -> tensor<4xf32>
+  %zy = arith.constant dense<-2> : tensor<i8>
+  %4 = graph.quantize %3, %t, %zy {npu.node = "q"} : (tensor<4xf32>, tensor<f32>, tensor<i8>) -> tensor<4xi8>
+  func.return %4 : tensor<4xi8>
 }

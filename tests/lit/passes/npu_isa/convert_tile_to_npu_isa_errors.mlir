@@ -274,6 +274,16 @@ tile.kernel @scale(%A: memref<64xf32, #tile.space<gm>>) {
 
 // -----
 
+// CHECK: error: the fixpipe reads its scales from L1, not ub
+tile.kernel @scales_in_ub(%A: memref<16x16xi8, #tile.space<gm>>) {
+  %x = tile.alloc {address = 0, rows = 1} : memref<16x16xi32, #tile.space<l0c>>
+  %r = tile.alloc {address = 0} : memref<16xf32, #tile.space<ub>>
+  tile.store %x, %A[] map affine_map<(d0, d1) -> (d0, d1)> epilogue <scales> scales %r : memref<16xf32, #tile.space<ub>> along [1] : memref<16x16xi32, #tile.space<l0c>>, memref<16x16xi8, #tile.space<gm>>
+  tile.return
+}
+
+// -----
+
 // CHECK: error: the fixpipe of 'ascend-910' does not scale i32 to f32
 tile.kernel @store(%A: memref<16x16xf32, #tile.space<gm>>) {
   %x = tile.alloc {address = 0, rows = 1} : memref<16x16xi32, #tile.space<l0c>>

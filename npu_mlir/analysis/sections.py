@@ -1,63 +1,106 @@
-"""How a kernel orders itself behind what ran before it in a program: which pipes wait for which, and where.
+"""How a kernel orders itself behind what ran before it in a program: which pipes wait for which.
 
-    head       MTE2 waits for the pipes of sections before that touch the bytes which the head writes
-    boundary   MTE2 waits for all other pipes of this section and those before, then they wait for MTE2
+Pairs of pipes that touch the same memory, or that have flags between them, shake hands at the start of a section:
+
+    MTE1 -> M     everything that MTE1 got from sections before is complete; then
+    M -> MTE1     everything of M is, and M has seen the flag of MTE1
 
 As flags are set in order on their pipes, one that stands at the start of a section is raised when everything is
-complete that its pipe got from sections before. So kernels need to know of each other only which pipes they use, and
-where.
+complete that its pipe got from sections before. So kernels need to know of each other only what they touch, and which
+flags they use: from then on, neither bytes nor ids are in use by what came before. As the second flag of a pair is set
+behind the first, the ids of the two are free again at the next boundary as well.
 
-Each pipe waits for MTE2 whenever MTE2 has waited for it: so the ids of these flags are free again at the next boundary.
-
-What comes first is told by the order of launches; a section has to look back no further than those directly before it,
-because these have waited for all that came earlier.
+Of each pair, that pipe comes first which has its data first, since it is through earlier.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 LOADS = "MTE2"
 """The pipe that loads from GM, and with which a section begins."""
 
+ORDER = (LOADS, "MTE1", "M", "FIX", "V", "MTE3")
+"""The pipes, in the order in which they get data."""
+
+Pair = tuple[str, str]
+
 
 class Span(NamedTuple):
-    """Bytes of a memory."""
+    """Bytes of a memory that are read or written."""
 
     memory: Hashable
     low: int
     high: int
+    write: bool
 
 
 @dataclass(frozen=True)
-class BoundaryWaits:
-    """Which pipes wait for which."""
+class SectionUse:
+    """What a kernel, or several, touch with each pipe, and the pairs of pipes between which they have flags."""
 
-    head: tuple[str, ...]
-    """Those that MTE2 waits for before the head."""
-    body: tuple[str, ...]
-    """Those that it waits for behind the head. Then all of them wait for it."""
+    spans: Mapping[str, frozenset[Span]] = field(default_factory=dict[str, frozenset[Span]])
+    flags: frozenset[Pair] = frozenset()
 
-
-Usage = Mapping[str, Sequence[Span]]
-"""What a kernel touches, by pipe."""
+    def meets(self, pipe: str, spans: Iterable[Span]) -> bool:
+        """Whether a pipe touches some of these bytes, so that an order is needed."""
+        return any(_conflict(a, b) for a in self.spans.get(pipe, ()) for b in spans)
 
 
-def boundary_waits(head: Sequence[Span], own: Iterable[str], before: Sequence[Usage]) -> BoundaryWaits:
-    """The waits of a section whose head writes these bytes and which uses these pipes, behind any of the sections
-    `before`; none if nothing comes before.
+def together(uses: Iterable[SectionUse]) -> SectionUse:
+    """The uses of several kernels."""
+    spans: dict[str, set[Span]] = {}
+    flags: set[Pair] = set()
+    for use in uses:
+        flags |= use.flags
+        for pipe, own in use.spans.items():
+            spans.setdefault(pipe, set()).update(own)
+    return SectionUse({pipe: frozenset(_merged(own)) for pipe, own in spans.items()}, frozenset(flags))
 
-    >>> boundary_waits([Span("l1", 0, 8)], ["MTE2", "V"], [{"MTE1": [Span("l1", 4, 6)], "M": [], "MTE2": []}])
-    BoundaryWaits(head=('MTE1',), body=('M', 'V'))
+
+def handshakes(own: SectionUse, before: SectionUse) -> list[Pair]:
+    """The pairs of pipes that shake hands at the start of a section, in the order in which they do; the pipe that is
+    first through stands first.
+
+    >>> matrices = {"MTE1": frozenset({Span("l0a", 0, 8, True)}), "M": frozenset({Span("l0a", 0, 8, False)})}
+    >>> handshakes(SectionUse(matrices), SectionUse({"V": frozenset({Span("ub", 0, 8, True)}), **matrices}))
+    [('MTE1', 'M')]
     """
-    if not before:
-        return BoundaryWaits((), ())
-    used = sorted({*own, *(pipe for usage in before for pipe in usage)} - {LOADS})
-    early = [p for p in used if any(_meet(head, usage.get(p, ())) for usage in before)]
-    return BoundaryWaits(tuple(early), tuple(p for p in used if p not in early))
+    found: list[Pair] = []
+    for i, one in enumerate(ORDER):
+        for other in ORDER[i + 1 :]:
+            if any(_needed(a, b, own, before) for a, b in ((one, other), (other, one))):
+                found.append((one, other))
+    return found
 
 
-def _meet(some: Sequence[Span], others: Sequence[Span]) -> bool:
-    return any(a.memory == b.memory and a.low < b.high and b.low < a.high for a in some for b in others)
+def _needed(earlier: str, later: str, own: SectionUse, before: SectionUse) -> bool:
+    """Whether what a pipe did in sections before has to be over before another does anything in this one."""
+    # The ids that the later pipe sets are free once the earlier one has waited for all of them.
+    if (later, earlier) in own.flags and (later, earlier) in before.flags:
+        return True
+    return before.meets(earlier, own.spans.get(later, ()))
+
+
+def _conflict(a: Span, b: Span) -> bool:
+    return a.memory == b.memory and a.low < b.high and b.low < a.high and (a.write or b.write)
+
+
+def _merged(spans: Iterable[Span]) -> Iterable[Span]:
+    """The same bytes in as few spans as possible."""
+    last: Span | None = None
+    for span in sorted(spans, key=lambda s: (str(s.memory), s.write, s.low)):
+        if (
+            last is not None
+            and (last.memory, last.write) == (span.memory, span.write)
+            and span.low <= last.high
+        ):
+            last = last._replace(high=max(last.high, span.high))
+            continue
+        if last is not None:
+            yield last
+        last = span
+    if last is not None:
+        yield last

@@ -26,7 +26,7 @@ Every set stands before its wait in program order, so no deadlock is possible.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
@@ -123,12 +123,17 @@ Pair = tuple[str, str]
 """The pipe that sets and the one that waits."""
 
 
-def plan_sync(root: Block, event_ids: int) -> Plan:
-    """The flags that make the kernel free of races, at most `event_ids` ids for each pair of pipes.
+def plan_sync(root: Block, event_ids: int, reserved: Mapping[Pair, int] | None = None) -> Plan:
+    """The flags that make the kernel free of races, at most `event_ids` ids for each pair of pipes, and of some as many
+    fewer as are `reserved`.
 
     Too many ids: edges that lie close together are merged, then buffers lose their slots, one at a time (their
     iterations are serialised), then edges become barriers, which always fits.
     """
+
+    def free(pair: Pair) -> int:
+        return event_ids - (reserved or {}).get(pair, 0)
+
     kernel = _Kernel(root)
     unslotted: set[tuple[str, str, Hashable]] = set()
     surrounded = True
@@ -139,7 +144,7 @@ def plan_sync(root: Block, event_ids: int) -> Plan:
         # Blocks have higher numbers than those around them.
         for b in sorted(found, reverse=True):
             kept[b] = prune(found[b], b, nest)
-        crowded = [pair for pair in _pairs(kept) if not _merge_until(kept, pair, event_ids)]
+        crowded = [pair for pair in _pairs(kept) if not _merge_until(kept, pair, free(pair))]
         victim = _widest_slot(kept, crowded)
         if victim is not None:
             unslotted.add(victim)
@@ -150,7 +155,7 @@ def plan_sync(root: Block, event_ids: int) -> Plan:
             break
     plan = Plan(barriers=list(kernel.barriers), candidates=sum(map(len, found.values())))
     for pair in crowded:
-        _use_barriers(kernel, kept, pair, event_ids, plan)
+        _use_barriers(kernel, kept, pair, free(pair), plan)
     _number(kernel, kept, plan)
     return plan
 

@@ -19,6 +19,11 @@ def sections_before(program: tile.ProgramOp) -> dict[tile.LaunchOp, set[tile.Lau
     return before
 
 
+def last_sections(program: tile.ProgramOp) -> set[tile.LaunchOp]:
+    """The launches of a program that may be the last to run."""
+    return _follow(program.body.block, set(), {})
+
+
 def _follow(
     block: Block, last: Iterable[tile.LaunchOp], before: dict[tile.LaunchOp, set[tile.LaunchOp]]
 ) -> set[tile.LaunchOp]:
@@ -60,15 +65,17 @@ WINDOW = 3
 def new_windows(names: Sequence[Hashable], seen: set[tuple[Hashable, ...]]) -> list[bool]:
     """For each section of a program, whether it is part of a window that is not `seen` so far, which is then added.
 
-    >>> new_windows("abcbcbcb", set())
-    [True, True, True, True, True, False, False, False]
+    >>> new_windows("abcbcbcbcb", set())
+    [True, True, True, True, True, False, False, False, True, True]
     """
-    new = [False] * len(names)
-    for last in range(len(names)):
+    # The end of a program is something that comes behind the last.
+    row = [*names, None]
+    new = [False] * len(row)
+    for last in range(len(row)):
         first = max(last + 1 - WINDOW, 0)
         # The start of a program is a window that nothing comes before.
-        window = (first == 0, *names[first : last + 1])
+        window = (first == 0, *row[first : last + 1])
         if window not in seen:
             seen.add(window)
             new[first : last + 1] = [True] * (last + 1 - first)
-    return new
+    return new[:-1]

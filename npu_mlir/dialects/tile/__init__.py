@@ -26,7 +26,7 @@ from npu_mlir.dialects.tile.epilogue import (
 from npu_mlir.dialects.tile.host import HostOp, YieldOp
 from npu_mlir.dialects.tile.kernels import KernelOp, LaunchOp, ReserveOp, ReturnOp
 from npu_mlir.dialects.tile.prefetch import PrefetchOp
-from npu_mlir.dialects.tile.programs import BoundaryOp, ProgramOp
+from npu_mlir.dialects.tile.programs import AwaitStoredOp, BoundaryOp, ProgramOp, StoredOp
 from npu_mlir.dialects.tile.rows import GatherOp, ScatterOp, row_dim
 from npu_mlir.dialects.tile.schedule import ScheduleAttr
 from npu_mlir.dialects.tile.schedule_entries import ROLES, SIZE_LEVELS
@@ -55,6 +55,8 @@ Tile = Dialect(
         HostOp,
         ProgramOp,
         BoundaryOp,
+        StoredOp,
+        AwaitStoredOp,
         YieldOp,
         LoadOp,
         StoreOp,
@@ -74,6 +76,7 @@ __all__ = [
     "SIZE_LEVELS",
     "STORES",
     "AllocOp",
+    "AwaitStoredOp",
     "BoundaryOp",
     "Cube",
     "CubeTile",
@@ -99,6 +102,7 @@ __all__ = [
     "SpaceAttr",
     "Step",
     "StoreOp",
+    "StoredOp",
     "Tile",
     "TileType",
     "YieldOp",

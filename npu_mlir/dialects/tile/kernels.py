@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -299,12 +299,45 @@ class LaunchOp(IRDLOperation):
                     "behind it waits for the sections before"
                 )
             return
-        for number in ahead:
+        for number in ahead.constant:
             writer = writer_in_program(self.inputs[number], program) if number < len(self.inputs) else self
             if writer is not None:
                 raise VerifyException(
                     f"'@{kernel.sym_name.data}' loads argument {number} ahead of its boundary, and a section of this "
                     "program writes it: move the load behind the boundary"
+                )
+        if ahead.awaits:
+            self._verify_handover(kernel, ahead.stored, program)
+
+    def _verify_handover(self, kernel: KernelOp, numbers: Sequence[int], program: Operation) -> None:
+        """What is loaded behind `tile.await_stored` comes from the section directly before, which has `tile.stored`."""
+        before = self.prev_op
+        while before is not None and not isinstance(before, LaunchOp) and not before.regions:
+            before = before.prev_op
+        if before is not None and before.regions:
+            # The last launch of a loop, which only the simulator follows.
+            return
+        name = kernel.sym_name.data
+        if not isinstance(before, LaunchOp):
+            if self.parent_op() is program:
+                raise VerifyException(
+                    f"'@{name}' waits for tile.stored, and is the first section of a program"
+                )
+            return
+        table = program.parent_op()
+        while table is not None and not table.has_trait(SymbolTable):
+            table = table.parent_op()
+        producer = lookup_symbol(table, before.kernel) if table is not None else None
+        if isinstance(producer, KernelOp) and not _is_lowered(producer) and not _says_stored(producer):
+            raise VerifyException(
+                f"'@{name}' waits for tile.stored, and the section before, '@{producer.sym_name.data}', has none"
+            )
+        for number in numbers:
+            writer = writer_in_program(self.inputs[number], program) if number < len(self.inputs) else self
+            if writer not in (None, before):
+                raise VerifyException(
+                    f"'@{name}' loads argument {number} ahead of its boundary, and another section than the one "
+                    "directly before writes it: move the load behind the boundary"
                 )
 
     def _verify_places(self) -> None:
@@ -371,16 +404,33 @@ class ReserveOp(IRDLOperation):
             raise VerifyException("an index of a slot, and how many there are, go together")
 
 
-def loaded_ahead(kernel: KernelOp) -> list[int] | None:
+class LoadedAhead(NamedTuple):
+    """The arguments that a kernel loads before its boundary: those that no section writes, and behind its
+    `tile.await_stored`, if it `awaits` that, those of the section before."""
+
+    constant: list[int]
+    stored: list[int]
+    awaits: bool
+
+
+def loaded_ahead(kernel: KernelOp) -> LoadedAhead | None:
     """The arguments that a kernel loads before its boundary; None without one."""
-    found: list[int] = []
+    constant: list[int] = []
+    stored: list[int] = []
+    found, awaits = constant, False
     for op in kernel.body.block.ops:
         if op.name == "tile.boundary":
-            return found
+            return LoadedAhead(constant, stored, awaits)
+        if op.name == "tile.await_stored":
+            found, awaits = stored, True
         for value in op.operands if op.name.startswith(("tile.load", "npu_isa.load")) else ():
             if isinstance(value, BlockArgument) and value.block is kernel.body.block:
                 found.append(value.index)
     return None
+
+
+def _says_stored(kernel: KernelOp) -> bool:
+    return any(op.name == "tile.stored" for op in kernel.walk())
 
 
 def _is_lowered(kernel: KernelOp) -> bool:

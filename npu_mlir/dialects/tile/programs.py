@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, Region
-from xdsl.irdl import IRDLOperation, irdl_op_definition, region_def, traits_def, var_result_def
-from xdsl.traits import HasParent, Pure
+from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, region_def, traits_def, var_result_def
+from xdsl.traits import HasAncestor, HasParent, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from npu_mlir.dialects.tile.host import YieldOp
 from npu_mlir.dialects.tile.kernels import KernelOp
-from npu_mlir.dialects.tile.spaces import Space, space_of
+from npu_mlir.dialects.tile.spaces import Space, SpaceAttr, space_of
+from npu_mlir.dialects.tile.transfers import STORES
 
 STEPS = frozenset(
     {
@@ -111,6 +112,7 @@ HEAD = frozenset(
         "npu_isa.load_ub",
         "npu_isa.slot",
         "tile.alloc",
+        "tile.await_stored",
         "tile.load",
         "tile.slot",
     }
@@ -127,6 +129,60 @@ def ops_before(op: Operation) -> Iterator[Operation]:
 
 def _reads_argument(op: Operation) -> bool:
     return space_of(op.operands[0].type) is Space.GM
+
+
+@irdl_op_definition
+class StoredOp(IRDLOperation):
+    """What the next section of a program loads ahead of its boundary is stored from here on: by the stores that stand
+    above, when a kernel comes here, which it does once.
+
+    Example:
+
+    ```mlir
+    tile.stored
+    ```
+    """
+
+    name = "tile.stored"
+    traits = traits_def(HasAncestor(KernelOp))
+    assembly_format = "attr-dict"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+@irdl_op_definition
+class AwaitStoredOp(IRDLOperation):
+    """In the head of a kernel: the loads that follow read what the section directly before has stored by the time of
+    its `tile.stored`, not what it stores later. It stores from UB or L0C, as is said.
+
+    Example:
+
+    ```mlir
+    tile.await_stored from <ub>
+    ```
+    """
+
+    name = "tile.await_stored"
+    space = prop_def(SpaceAttr)
+    traits = traits_def(HasParent(KernelOp))
+    assembly_format = "`from` $space attr-dict"
+
+    def __init__(self, space: Space):
+        super().__init__(properties={"space": SpaceAttr(space)})
+
+    def verify_(self) -> None:
+        if self.space.data not in STORES:
+            raise VerifyException(f"nothing is stored from {self.space.data}")
+        behind: Operation | None = self
+        while behind is not None and behind.name != "tile.boundary":
+            behind = behind.next_op
+            if behind is not None and behind.name == self.name:
+                raise VerifyException(
+                    "a kernel waits once for what is stored, and there is another one behind it"
+                )
+        if behind is None:
+            raise VerifyException("it stands before the boundary of a kernel, which waits for everything")
 
 
 @irdl_op_definition

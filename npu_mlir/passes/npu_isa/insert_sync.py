@@ -46,23 +46,41 @@ conflicts between cores, addresses that are carried by loops.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 from xdsl.context import Context
-from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from npu_mlir.analysis import sync
 from npu_mlir.analysis.gm_boxes import gm_box
 from npu_mlir.analysis.scalar_forms import ScalarForms
-from npu_mlir.analysis.sections import LOADS, BoundaryWaits, Span, Usage, boundary_waits
+from npu_mlir.analysis.sections import LOADS, Pair, SectionUse
 from npu_mlir.analysis.value_numbers import Materializer, ValueNumbers
 from npu_mlir.dialects import npu_isa, tile
-from npu_mlir.dialects.tile.programs import ops_before
+from npu_mlir.ir.first_values import first_value
 from npu_mlir.ir.loop_bounds import constant_index, constant_trips
-from npu_mlir.ir.sections import sections_before
+from npu_mlir.ir.running_count import running_count
+from npu_mlir.passes.npu_isa.section_flags import (
+    RESERVED,
+    LateLoads,
+    SplitLoad,
+    boundary_of,
+    head_of,
+    late_loads,
+    split_loads,
+    use_of,
+    used_before,
+    write_boundary,
+    write_handovers,
+    write_late,
+)
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.support.locations import located
 from npu_mlir.targets.module_target import target_of
@@ -77,10 +95,17 @@ class InsertSync(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(op)
-        sections = Sections(op, target)
-        for kernel in op.ops:
-            if isinstance(kernel, tile.KernelOp) and not has_sync(kernel):
-                insert_sync(kernel, target, sections.before(kernel))
+        kernels = [kernel for kernel in op.ops if isinstance(kernel, tile.KernelOp)]
+        plans = {kernel: _planned(kernel, target) for kernel in kernels if not has_sync(kernel)}
+        uses: dict[str, SectionUse] = {}
+        if any(plan.boundary is not None for plan in plans.values()):
+            for kernel in kernels:
+                flags = plans[kernel].pairs if kernel in plans else _pairs_of(kernel)
+                uses[kernel.sym_name.data] = use_of(kernel, flags, target)
+        before = used_before(op, uses) if uses else {}
+        for kernel, plan in plans.items():
+            name = kernel.sym_name.data
+            plan.write(uses.get(name), before.get(name))
 
 
 def has_sync(kernel: tile.KernelOp) -> bool:
@@ -88,106 +113,85 @@ def has_sync(kernel: tile.KernelOp) -> bool:
     return any(isinstance(op, npu_isa.FlagInstruction | npu_isa.BarrierOp) for op in kernel.walk())
 
 
-def insert_sync(kernel: tile.KernelOp, target: Target, before: Sequence[Usage] = ()) -> None:
-    """Insert what makes a kernel free of races, in place; also with the sections that may come `before` it, if it has a
-    boundary."""
-    reader = _Reader(kernel, target)
-    root = reader.block(kernel.body.block)
-    boundary = next((op for op in kernel.body.block.ops if isinstance(op, tile.BoundaryOp)), None)
-    # One id of each pair of pipes belongs to boundaries, in all kernels: reusing it is then an order of its own.
-    ids = target.event_ids - (boundary is not None)
-    plan = sync.plan_sync(root, ids)
-    _Writer(reader, boundary).write(plan)
-    if boundary is not None:
-        _write_boundary(
-            boundary, boundary_waits(_head(boundary, target), _usage(kernel, target), before), ids
-        )
+def _pairs_of(kernel: tile.KernelOp) -> set[Pair]:
+    """The pairs of pipes between which a kernel has flags already."""
+    return {op.pipes for op in kernel.walk() if isinstance(op, npu_isa.FlagInstruction)}
 
 
-def _write_boundary(boundary: tile.BoundaryOp, waits: BoundaryWaits, event: int) -> None:
-    """Put flags in the place of a boundary and in front of its head."""
-    block = boundary.parent
-    assert block is not None
-    head = next((op for op in block.ops if op is boundary or isinstance(op, npu_isa.GmLoad)), boundary)
+@dataclass
+class _Planned:
+    """What to insert in a kernel."""
 
-    def order(src: str, dst: str, anchor: Operation) -> None:
-        pipes = npu_isa.Pipe(src), npu_isa.Pipe(dst)
-        _before(anchor, npu_isa.SetFlagOp(*pipes, event))
-        _before(anchor, npu_isa.WaitFlagOp(*pipes, event))
+    kernel: tile.KernelOp
+    target: Target
+    reader: _Reader
+    plan: sync.Plan
+    boundary: tile.BoundaryOp | None
+    late: LateLoads
 
-    with located(boundary):
-        for pipe in waits.head:
-            order(pipe, LOADS, head)
-        for pipe in waits.body:
-            order(pipe, LOADS, boundary)
-        for pipe in (*waits.head, *waits.body):
-            order(LOADS, pipe, boundary)
-    block.erase_op(boundary)
+    @property
+    def pairs(self) -> set[Pair]:
+        """The pairs of pipes between which it has flags."""
+        late = {(LOADS, pipe) for pipes in self.late.values() for pipe in pipes}
+        return {flag.edge.pair for flag in self.plan.flags} | late
 
-
-class Sections:
-    """The kernels of a module as sections of its programs."""
-
-    def __init__(self, module: ModuleOp, target: Target):
-        self._kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, tile.KernelOp)}
-        self._target = target
-        self._usages: dict[str, Usage] = {}
-        self._before: dict[str, set[str]] = {}
-        for program in [op for op in module.walk() if isinstance(op, tile.ProgramOp)]:
-            for launch, last in sections_before(program).items():
-                names = {other.kernel.string_value() for other in last}
-                self._before.setdefault(launch.kernel.string_value(), set()).update(names)
-
-    def before(self, kernel: tile.KernelOp) -> list[Usage]:
-        """What the kernels use that may run directly before this one, in the same program."""
-        names = sorted(self._before.get(kernel.sym_name.data, ()))
-        return [self._usage(name) for name in names]
-
-    def _usage(self, name: str) -> Usage:
-        if name not in self._usages:
-            self._usages[name] = _usage(self._kernels[name], self._target)
-        return self._usages[name]
+    def write(self, own: SectionUse | None, before: SectionUse | None) -> None:
+        """Insert it, behind the sections that may come before."""
+        writer = _Writer(self.reader, self.boundary is not None)
+        writer.write(self.plan)
+        for load, pipes in self.late.items():
+            writer.readers[load] = set(pipes)
+        write_late(self.late, self.kernel, self.target)
+        if self.boundary is not None and own is not None:
+            back = {flag.edge.pair for flag in self.plan.flags if flag.edge.back}
+            write_boundary(self.boundary, own, before, writer.readers, back, self.target)
+        write_handovers(self.kernel, self.target)
 
 
-def _usage(kernel: tile.KernelOp, target: Target) -> Usage:
-    """The pipes of a kernel, and the bytes on chip that each of them touches."""
-    found: dict[str, list[Span]] = {}
-    for op in kernel.walk():
-        if isinstance(op, npu_isa.Instruction) and op.PIPE is not npu_isa.Pipe.S:
-            found.setdefault(op.PIPE, []).extend(_spans(op, target))
-    return {pipe: list(dict.fromkeys(spans)) for pipe, spans in found.items()}
+def _planned(kernel: tile.KernelOp, target: Target) -> _Planned:
+    boundary = boundary_of(kernel)
+    head = head_of(boundary) if boundary is not None else []
+    # Ids that belong to boundaries in all kernels: using them again is then an order of its own.
+    reserved = RESERVED if boundary is not None else {}
+    split = split_loads(kernel, head)
+    while True:
+        late = late_loads(head, split)
+        reader = _Reader(kernel, target, split, late)
+        root = reader.block(kernel.body.block)
+        own = Counter((LOADS, pipe) for pipes in late.values() for pipe in pipes)
+        taken = {pair: reserved.get(pair, 0) + own[pair] for pair in {*reserved, *own}}
+        plan = sync.plan_sync(root, target.event_ids - (boundary is not None), taken)
+        whole = _not_split(plan, reader)
+        if not whole:
+            return _Planned(kernel, target, reader, plan, boundary, late)
+        split = {guard: load for guard, load in split.items() if guard not in whole}
 
 
-def _spans(op: npu_isa.Instruction, target: Target, write: bool = False) -> Iterator[Span]:
-    """The buffers that an instruction touches, or those that it writes, as a whole."""
-    for access in op.accesses(target.cube):
-        if access.extent is not None and (access.write or not write):
-            buffer = _buffer_of(access.operand)
-            if buffer is None:
-                raise UserError(
-                    "flags need to know the buffer: a loop or conditional carries this address", loc=op
-                )
-            start, size, slots = (a.value.data for a in (buffer.address, buffer.bytes, buffer.slots))
-            yield Span(buffer.result.type.space.data, start, start + size * slots)
-
-
-def _buffer_of(address: SSAValue) -> npu_isa.BufferOp | None:
-    owner = address.owner
-    while isinstance(owner, npu_isa.AtOp | npu_isa.SlotOp):
-        owner = (owner.base if isinstance(owner, npu_isa.AtOp) else owner.buffer).owner
-    return owner if isinstance(owner, npu_isa.BufferOp) else None
-
-
-def _head(boundary: tile.BoundaryOp, target: Target) -> list[Span]:
-    """What the loads before a boundary write."""
-    loads = [op for op in ops_before(boundary) if isinstance(op, npu_isa.GmLoad)]
-    return [span for op in loads for span in _spans(op, target, write=True)]
+def _not_split(plan: sync.Plan, reader: _Reader) -> set[Operation]:
+    """The conditional loads whose first execution can't do without what comes before it in the loop."""
+    found = {reader.op_at(block, item) for block, item in plan.barriers}
+    found |= {reader.op_at(f.block, f.edge.wait_item) for f in plan.flags if not f.edge.back}
+    return {op for op in found if op in reader.split}
 
 
 class _Reader:
-    """A kernel's blocks and instructions as `analysis.sync` wants them."""
+    """A kernel's blocks and instructions as `analysis.sync` wants them.
 
-    def __init__(self, kernel: tile.KernelOp, target: Target):
+    A load whose first execution stands in the head is taken for one in its loop: `split` has it
+    by the conditional around it.
+    """
+
+    def __init__(
+        self,
+        kernel: tile.KernelOp,
+        target: Target,
+        split: Mapping[Operation, SplitLoad] | None = None,
+        late: Collection[npu_isa.GmLoad] = (),
+    ):
+        self.kernel = kernel
+        self.top = kernel.body.block
+        self.split = dict(split or {})
+        self._ahead = {split.first for split in self.split.values()} | set(late)
         self.numbers = ValueNumbers()
         self.forms = ScalarForms()
         self.ops: dict[int, list[Operation]] = {}
@@ -219,7 +223,23 @@ class _Reader:
                 ops.append(op)
         return block
 
+    @cached_property
+    def last_loop(self) -> Operation | None:
+        """The loop behind which nothing is done in the kernel, if it ends in one."""
+        op = self.top.last_op
+        while op is not None and not op.regions and not isinstance(op, npu_isa.Instruction):
+            op = op.prev_op
+        return op if isinstance(op, scf.ForOp) else None
+
+    def op_at(self, block: sync.Block, item: int) -> Operation:
+        """The op of an item."""
+        return self.ops[id(block)][item]
+
     def _item(self, op: Operation) -> sync.SyncInstruction | sync.Nested | None:
+        if op in self._ahead:
+            return None
+        if op in self.split:
+            return self._item(self.split[op].others)
         if isinstance(op, npu_isa.Instruction):
             accesses = [self._access(a, op) for a in op.accesses(self._cube)]
             return sync.SyncInstruction(op.PIPE, [a for a in accesses if a is not None])
@@ -279,35 +299,136 @@ def _around(value: SSAValue) -> Iterator[scf.ForOp]:
         op = op.parent_op()
 
 
+LATE = ("FIX", "V", "MTE3")
+"""The pipes that results go through: they are at work when the others are through with a section."""
+
+
+class _Unwaited(NamedTuple):
+    """Of a flag whose last sets nobody waits for: in how many iterations it is set, and how many ids are used."""
+
+    sets: int
+    slots: int
+
+
 class _Writer:
     """Writes flags and barriers into the kernel that a reader has read."""
 
-    def __init__(self, reader: _Reader, boundary: tile.BoundaryOp | None = None):
-        self._ops = reader.ops
+    def __init__(self, reader: _Reader, ends: bool = False):
+        self._reader = reader
+        self._ends = ends
+        """Whether another section may come behind the kernel."""
         self._values = Materializer(reader.numbers)
-        self._boundary = boundary
-        self._head = set(ops_before(boundary)) if boundary is not None else set[Operation]()
+        self._order = {op: i for i, op in enumerate(reader.kernel.walk())}
+        self.readers: dict[npu_isa.GmLoad, set[str]] = {}
+        """The pipes that wait for flags which are set behind loads at the top of the kernel."""
 
     def write(self, plan: sync.Plan) -> None:
         """Insert everything."""
         for block, item in plan.barriers:
-            op = self._ops[id(block)][item]
+            op = self._reader.op_at(block, item)
             with located(op):
                 _before(op, npu_isa.BarrierOp())
         for flag in plan.flags:
-            ops = self._ops[id(flag.block)]
-            source, sink = ops[flag.edge.set_item], ops[flag.edge.wait_item]
-            after = source.next_op
-            if source in self._head and self._boundary is not None:
-                # Only there is it known that nobody waits for the id any more.
-                after = self._boundary.next_op
-            assert after is not None
+            source = self._reader.op_at(flag.block, flag.edge.set_item)
+            sink = self._reader.op_at(flag.block, flag.edge.wait_item)
             # Whoever waits is why there is a flag.
             with located(sink):
-                _before(after, self._flag(npu_isa.SetFlagOp, flag, source, after))
-                _before(sink, self._flag(npu_isa.WaitFlagOp, flag, sink, sink))
+                self._set(flag, source)
+                self._wait(flag, sink)
                 if flag.edge.back:
-                    self._surround(_outermost_loop(source), flag)
+                    self._surround(_outermost_loop(source), flag, sink, self._unwaited(flag, source))
+
+    def _set(self, flag: sync.Flag, source: Operation) -> None:
+        """Set behind an op; if its first execution stands in the head, there and in the conditional."""
+        split = self._reader.split.get(source)
+        if split is not None and not flag.edge.back:
+            # It stands for the loads before it in the loop as well, which may come behind it in the head.
+            before = [
+                s.first for op, s in self._reader.split.items() if self._order[op] <= self._order[source]
+            ]
+            self._set_behind(flag, max(before, key=self._order.__getitem__), self._first(flag))
+            source = split.others
+        elif isinstance(source, npu_isa.GmLoad):
+            self.readers.setdefault(source, set()).add(flag.edge.pair[1])
+        after = source.next_op
+        assert after is not None
+        last = self._unwaited(flag, source)
+        if last is None:
+            _before(after, self._flag(npu_isa.SetFlagOp, flag, source, after))
+        elif last.sets:
+            self._set_but_last(flag, source, after, last)
+
+    def _set_but_last(self, flag: sync.Flag, source: Operation, after: Operation, last: _Unwaited) -> None:
+        """Set, but in the iterations behind which nobody waits."""
+        if flag.edge.slot is not None:
+            count = self._values.value(flag.edge.slot[0], source, after)
+        else:
+            assert source.parent is not None
+            count = running_count(source.parent, self._reader.top)
+        limit = arith.ConstantOp(IntegerAttr(last.sets, IndexType()))
+        waited = arith.CmpiOp(count, limit.result, "ult")
+        block = Block()
+        guard = scf.IfOp(waited.result, [], Region(block))
+        for op in (limit, waited, guard):
+            _before(after, op)
+        end = scf.YieldOp()
+        block.add_op(end)
+        _before(end, self._flag(npu_isa.SetFlagOp, flag, source, end))
+
+    def _unwaited(self, flag: sync.Flag, source: Operation) -> _Unwaited | None:
+        """Of a back edge whose last sets would be waited for behind the loops only, at the end of a section: how many
+        sets and slots are needed without these. None if all are to be set: where the loops run often the guard costs
+        more, and elsewhere something behind the loops may rely on the order."""
+        if (
+            not flag.edge.back
+            or not self._ends
+            or flag.edge.pair[0] not in LATE
+            or isinstance(source, scf.IfOp)
+        ):
+            return None
+        if _outermost_loop(source) is not self._reader.last_loop:
+            return None
+        trips = 1
+        expected: dict[scf.ForOp, int] = {}
+        around = source.parent_op()
+        while isinstance(around, scf.ForOp):
+            own = constant_trips(around)
+            if not own or own.start:
+                return None
+            expected[around] = trips
+            trips *= len(own)
+            around = around.parent_op()
+        if around is not self._reader.kernel:
+            return None
+        if flag.edge.slot is not None:
+            form = self._reader.forms.of(self._reader.numbers.values[flag.edge.slot[0]][0])
+            once = [loop for loop in expected if len(constant_trips(loop) or ()) == 1]
+            wanted = {loop: factor for loop, factor in expected.items() if loop not in once}
+            if form.constant or {s: f for s, f in form.terms if s not in once} != wanted:
+                return None
+        return _Unwaited(max(trips - flag.slots, 0), min(trips, flag.slots))
+
+    def _set_behind(self, flag: sync.Flag, load: npu_isa.GmLoad, number: int) -> None:
+        src, dst = (npu_isa.Pipe(p) for p in flag.edge.pair)
+        after = load.next_op
+        assert after is not None
+        _before(after, npu_isa.SetFlagOp(src, dst, flag.event + number))
+        self.readers.setdefault(load, set()).add(flag.edge.pair[1])
+
+    def _wait(self, flag: sync.Flag, sink: Operation) -> None:
+        """Wait before an op; in the conditional, if its first execution stands in the head."""
+        split = self._reader.split.get(sink)
+        if split is not None:
+            sink = split.others
+        _before(sink, self._flag(npu_isa.WaitFlagOp, flag, sink, sink))
+
+    def _first(self, flag: sync.Flag) -> int:
+        """Which of its ids a flag has in the first iterations of all loops."""
+        if flag.edge.slot is None:
+            return 0
+        number = first_value(self._reader.numbers.values[flag.edge.slot[0]][0])
+        assert number is not None, "a load is split at a first iteration that is known"
+        return number % flag.slots
 
     def _flag(
         self, kind: type[npu_isa.FlagInstruction], flag: sync.Flag, anchor: Operation, before: Operation
@@ -318,11 +439,16 @@ class _Writer:
         src, dst = (npu_isa.Pipe(p) for p in flag.edge.pair)
         return kind(src, dst, flag.event, flag.slots, index)
 
-    def _surround(self, loop: Operation, flag: sync.Flag) -> None:
-        """Set the ids of a back edge before the loop, and wait for them after it."""
+    def _surround(self, loop: Operation, flag: sync.Flag, sink: Operation, last: _Unwaited | None) -> None:
+        """Set the ids of a back edge before the loop, and wait for them after it. What doesn't wait the first time
+        needs no set for that, and what is not set the last time no wait."""
         src, dst = (npu_isa.Pipe(p) for p in flag.edge.pair)
-        for n in range(flag.slots):
-            _before(loop, npu_isa.SetFlagOp(src, dst, flag.event + n))
+        spared = self._first(flag) if sink in self._reader.split else -1
+        for n in range(flag.slots if last is None else last.slots):
+            if n != spared:
+                _before(loop, npu_isa.SetFlagOp(src, dst, flag.event + n))
+        if last is not None:
+            return
         after = loop.next_op
         assert after is not None
         for n in range(flag.slots):

@@ -40,7 +40,8 @@ from xdsl.passes import ModulePass
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.npu_isa import Pipe
 from npu_mlir.dialects.tile import Space, space_of
-from npu_mlir.passes.tile.buffers import buffer_role, running_count
+from npu_mlir.ir.running_count import running_count
+from npu_mlir.passes.tile.buffers import buffer_role
 from npu_mlir.support.locations import located
 
 

@@ -47,7 +47,8 @@ from npu_mlir.analysis.scalar_forms import ScalarForms
 from npu_mlir.dialects import tile
 from npu_mlir.dialects.tile import Space, space_of
 from npu_mlir.ir.loop_bounds import constant_trips
-from npu_mlir.passes.tile.buffers import buffer_role, running_count
+from npu_mlir.ir.running_count import running_count
+from npu_mlir.passes.tile.buffers import buffer_role
 from npu_mlir.support.locations import located
 
 

@@ -351,7 +351,7 @@ function waitsOf(s) { return s.waits.reduce((a, x) => a + x.cycles, 0); }
 function drawSites() {
   const k = current;
   table("sites", [["instruction", s => s.text.replace("npu_isa.", "").split(" map ")[0], true], ["pipe", s => s.pipe, true], ["times", s => s.count], ["busy", s => s.busy], ["waiting", waitsOf],
-    ["waits for", s => s.waits.slice().sort((a, b) => b.cycles - a.cycles).slice(0, 2).map(x => `${x.src} ${x.event}: ${k.sites[x.setter].text.replace("npu_isa.", "").slice(0, 34)}`).join("; "), true],
+    ["waits for", s => s.waits.slice().sort((a, b) => b.cycles - a.cycles).slice(0, 2).map(x => `${x.src} ${x.event}: ${x.setter < 0 ? "the section before" : k.sites[x.setter].text.replace("npu_isa.", "").slice(0, 34)}`).join("; "), true],
     ["starved", s => Object.values(s.starved).reduce((a, b) => a + b, 0)], ["critical", critical]],
     k.sites.slice().sort((a, b) => critical(b) - critical(a)), s => pickSite(s.number), s => s.number === pickedSite);
 }

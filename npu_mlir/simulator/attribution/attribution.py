@@ -300,7 +300,8 @@ def _by_loc(by_key: Counter[Key], sites: list[SiteTime], launch: int) -> dict[st
 
 def _site(number: int, site: SiteRecord, text: str, by_key: Counter[Key], first: int = 0) -> SiteTime:
     waits = [
-        Wait(str(wait.src), str(wait.dst), wait.event, wait.setter - first, cycles)
+        # What a section before has set has no site here.
+        Wait(str(wait.src), str(wait.dst), wait.event, max(wait.setter - first, -1), cycles)
         for wait, cycles in site.waiting.items()
     ]
     critical = {category: cycles for (of, category), cycles in sorted(by_key.items()) if of == number}

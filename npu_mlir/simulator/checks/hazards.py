@@ -141,6 +141,8 @@ class Hazards:
         self.gm = GmMemory(self.clocks, target, alone)
         self.open: dict[int, KernelChecks] = {}
         """The last kernel of each core."""
+        self.gaps = set[int]()
+        """Cores whose last kernel ran unseen."""
 
     def enter(
         self,
@@ -157,7 +159,9 @@ class Hazards:
         """
         if core in self.open:
             self.open[core].gm.end()
-        self.open[core] = KernelChecks(self, self.gm.enter(kernel, arguments, core, constant), core)
+        gap = core in self.gaps
+        self.gaps.discard(core)
+        self.open[core] = KernelChecks(self, self.gm.enter(kernel, arguments, core, constant), core, gap)
         return self.open[core]
 
     def skip(self, kernel: tile.KernelOp, arguments: Sequence[Any], core: int = 0) -> None:
@@ -167,6 +171,10 @@ class Hazards:
             before = self.open.pop(core)
             before.gm.end()
             before.barrier()
+        # What was set for it is gone, and what comes next may wait for what it sets.
+        for flags in self.flags.values():
+            flags.pending.clear()
+        self.gaps.add(core)
         self.gm.skip(kernel, arguments)
 
     def end(self, complete: bool = True) -> None:
@@ -186,11 +194,13 @@ class Hazards:
 class KernelChecks:
     """The checks of one execution of a kernel on a core. Its buffers hold nothing at first."""
 
-    def __init__(self, hazards: Hazards, gm: KernelGm, core: int):
+    def __init__(self, hazards: Hazards, gm: KernelGm, core: int, gap: bool = False):
         self.hazards = hazards
         self.target = hazards.target
         self.gm = gm
         self.core = core
+        self.gap = gap
+        """The kernel before ran unseen: what is waited for and not set may have been set by it."""
         self.pipes = {pipe: pipe_number(core, pipe) for pipe in ORDERED}
         self.slots: dict[tuple[npu_isa.BufferOp, int], SlotBytes] = {}
 
@@ -379,10 +389,10 @@ class KernelChecks:
             if event >= limit:
                 raise hazard_messages.unknown_event(op, event, self.target)
             pending = flags.pending.pop(event, None)
-            if pending is None:
+            if pending is None and not self.gap:
                 _, last = flags.consumed.get(event, (0, None))
                 raise hazard_messages.wait_without_set(op, event, last)
-            for i, known in enumerate(pending[0]):
+            for i, known in enumerate(pending[0]) if pending is not None else ():
                 if known > clock[i]:
                     clock[i] = known
             issued[dst] += 1

@@ -82,3 +82,85 @@ func.func @parent() {
   tile.boundary
   func.return
 }
+
+// -----
+
+// CHECK: error: 'tile.launch' op '@k' waits for tile.stored, and is the first section of a program
+func.func @first(%x: tensor<64xf32>) {
+  %y = tile.program -> tensor<64xf32> {
+    %a = tile.launch @k(%x) : (tensor<64xf32>) -> tensor<64xf32>
+    tile.yield %a : tensor<64xf32>
+  }
+  func.return
+}
+tile.kernel @k(%X: memref<64xf32, #tile.space<gm>>, %Y: memref<64xf32, #tile.space<gm>>) {
+  tile.await_stored from <ub>
+  tile.boundary
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.launch' op '@k' waits for tile.stored, and the section before, '@l', has none
+// CHECK-NEXT: %b = tile.launch @k(%a)
+func.func @unsaid(%x: tensor<64xf32>) {
+  %y = tile.program -> tensor<64xf32> {
+    %a = tile.launch @l(%x) : (tensor<64xf32>) -> tensor<64xf32>
+    %b = tile.launch @k(%a) : (tensor<64xf32>) -> tensor<64xf32>
+    tile.yield %b : tensor<64xf32>
+  }
+  func.return
+}
+tile.kernel @k(%X: memref<64xf32, #tile.space<gm>>, %Y: memref<64xf32, #tile.space<gm>>) {
+  tile.await_stored from <ub>
+  tile.boundary
+  tile.return
+}
+tile.kernel @l(%X: memref<64xf32, #tile.space<gm>>, %Y: memref<64xf32, #tile.space<gm>>) {
+  tile.boundary
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.launch' op '@k' loads argument 0 ahead of its boundary, and another section than the one directly before writes it: move the load behind the boundary
+// CHECK-NEXT: %c = tile.launch @k(%a)
+func.func @earlier(%x: tensor<64xf32>) {
+  %y = tile.program -> tensor<64xf32> {
+    %a = tile.launch @l(%x) : (tensor<64xf32>) -> tensor<64xf32>
+    %b = tile.launch @l(%a) : (tensor<64xf32>) -> tensor<64xf32>
+    %c = tile.launch @k(%a) : (tensor<64xf32>) -> tensor<64xf32>
+    tile.yield %c : tensor<64xf32>
+  }
+  func.return
+}
+tile.kernel @k(%X: memref<64xf32, #tile.space<gm>>, %Y: memref<64xf32, #tile.space<gm>>) {
+  %x = tile.alloc : memref<64xf32, #tile.space<ub>>
+  tile.await_stored from <ub>
+  tile.load %X[] into %x map affine_map<(d) -> (d)> : memref<64xf32, #tile.space<gm>>, memref<64xf32, #tile.space<ub>>
+  tile.boundary
+  tile.return
+}
+tile.kernel @l(%X: memref<64xf32, #tile.space<gm>>, %Y: memref<64xf32, #tile.space<gm>>) {
+  tile.boundary
+  tile.stored
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.await_stored' op it stands before the boundary of a kernel, which waits for everything
+tile.kernel @k(%X: memref<64xf32, #tile.space<gm>>, %Y: memref<64xf32, #tile.space<gm>>) {
+  tile.boundary
+  tile.await_stored from <ub>
+  tile.return
+}
+
+// -----
+
+// CHECK: error: 'tile.await_stored' op nothing is stored from l1
+tile.kernel @k(%X: memref<64xf32, #tile.space<gm>>, %Y: memref<64xf32, #tile.space<gm>>) {
+  tile.await_stored from <l1>
+  tile.boundary
+  tile.return
+}

@@ -1,21 +1,18 @@
-// Flags take the place of boundaries: MTE2 waits for the pipes of the sections that may come directly before, and they
-// for it, by an id of their own. Before the head it waits for those only that touch what the head writes.
+// Flags take the place of boundaries: pipes that touch the same memory shake hands, the one that has its data first sets
+// first, by an id of their own. The others do so at once, or before they do something; MTE2 waits before each load of the
+// head for those that use what it overwrites, and for the rest at the boundary.
 
 // RUN: npu-opt %s --npu-isa-insert-sync | filecheck %s
 
-// The head loads to where the kernel before has what MTE3 stores; V of that works elsewhere, so it waits behind the head.
+// The head loads to where the kernel before has what MTE3 stores. V of that works elsewhere, and there is none here.
 // CHECK-LABEL: tile.kernel @second
 // CHECK-NEXT:    npu_isa.buffer
 // CHECK-NEXT:    npu_isa.buffer
+// CHECK-NEXT:    npu_isa.set_flag [MTE2, MTE3, 7]
+// CHECK-NEXT:    npu_isa.wait_flag [MTE2, MTE3, 7]
 // CHECK-NEXT:    npu_isa.set_flag [MTE3, MTE2, 7]
 // CHECK-NEXT:    npu_isa.wait_flag [MTE3, MTE2, 7]
 // CHECK-NEXT:    npu_isa.load_ub %W[]
-// CHECK-NEXT:    npu_isa.set_flag [V, MTE2, 7]
-// CHECK-NEXT:    npu_isa.wait_flag [V, MTE2, 7]
-// CHECK-NEXT:    npu_isa.set_flag [MTE2, MTE3, 7]
-// CHECK-NEXT:    npu_isa.wait_flag [MTE2, MTE3, 7]
-// CHECK-NEXT:    npu_isa.set_flag [MTE2, V, 7]
-// CHECK-NEXT:    npu_isa.wait_flag [MTE2, V, 7]
 // CHECK-NEXT:    npu_isa.set_flag [MTE2, MTE3, 0]
 // CHECK-NEXT:    npu_isa.load_ub %X[]
 // CHECK-NEXT:    npu_isa.wait_flag [MTE2, MTE3, 0]

@@ -163,15 +163,20 @@ class Layouts:
 
 
 def _strides_of_part(value: SSAValue, root: SSAValue) -> tuple[int, ...] | None:
-    """The strides of `root` if an insertion in place reads `value`, a view of it, or a view of that."""
+    """The strides of `root` if an insertion in place reads `value`, a view of it, or a view of that; a program hands on
+    what launches in it make."""
     for use in value.uses:
         op = use.operation
         if isinstance(op, tensor.InsertSliceOp) and is_in_place(op) and op.source is value:
             return strides_behind(value, root, row_major(_shape(op.dest)))
+        view: SSAValue | None = None
         if isinstance(op, tensor.CollapseShapeOp | tensor.ExpandShapeOp):
-            found = _strides_of_part(op.results[0], root)
-            if found is not None:
-                return found
+            view = op.results[0]
+        elif isinstance(op, tile.YieldOp) and isinstance(program := op.parent_op(), tile.ProgramOp):
+            view = program.results[use.index]
+        found = None if view is None else _strides_of_part(view, root)
+        if found is not None:
+            return found
     return None
 
 

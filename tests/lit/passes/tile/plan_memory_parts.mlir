@@ -26,6 +26,30 @@ func.func @main(%x: tensor<8x2x16xf16>) -> tensor<8x64xf16> {
 
 // -----
 
+// What a program hands on lies where the launch in it puts it.
+#gm = #tile.space<gm>
+tile.kernel @k(%a: memref<8x32xf16, #gm>, %b: memref<8x32xf16, strided<[64, 1]>, #gm>) {
+  tile.boundary
+  tile.return
+}
+// CHECK-LABEL: func.func @handed
+// CHECK:      %[[D:.*]] = tile.reserve at 0 : tensor<8x64xf16>
+// CHECK:      tile.launch @k(%x) {result_offsets = array<i64: 0>, result_strides = [array<i64: 64, 1>]}
+// CHECK:      tile.launch @k(%{{.*}}) {result_offsets = array<i64: 64>, result_strides = [array<i64: 64, 1>]}
+func.func @handed(%x: tensor<8x32xf16>, %y: tensor<8x32xf16>) -> tensor<8x64xf16> {
+  %d = tensor.empty() : tensor<8x64xf16>
+  %0, %1 = tile.program -> tensor<8x32xf16>, tensor<8x32xf16> {
+    %2 = tile.launch @k(%x) : (tensor<8x32xf16>) -> tensor<8x32xf16>
+    %3 = tile.launch @k(%y) : (tensor<8x32xf16>) -> tensor<8x32xf16>
+    tile.yield %2, %3 : tensor<8x32xf16>, tensor<8x32xf16>
+  }
+  %4 = tensor.insert_slice %0 into %d[0, 0] [8, 32] [1, 1] {npu.in_place} : tensor<8x32xf16> into tensor<8x64xf16>
+  %5 = tensor.insert_slice %1 into %4[0, 32] [8, 32] [1, 1] {npu.in_place} : tensor<8x32xf16> into tensor<8x64xf16>
+  func.return %5 : tensor<8x64xf16>
+}
+
+// -----
+
 // A result has one place.
 #gm = #tile.space<gm>
 tile.kernel @k(%a: memref<8x32xf16, #gm>, %b: memref<8x32xf16, strided<[64, 1]>, #gm>) {

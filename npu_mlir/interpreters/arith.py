@@ -22,7 +22,7 @@ from xdsl.ir import Attribute
 from npu_mlir.interpreters.framework import Interpreter
 from npu_mlir.interpreters.registry import Step, elementwise, prepare
 from npu_mlir.ir.constants import dense_array
-from npu_mlir.support.dtypes import numpy_dtype
+from npu_mlir.support.dtypes import converted, is_narrow_integer, numpy_dtype
 
 Function = Callable[..., Any]
 
@@ -286,6 +286,8 @@ def cast(op: Any) -> Function:
         return lambda value: -convert(value, dtype)
     if dtype == np.bool_:
         return lambda value: convert(value, np.dtype(np.int64)) & 1 != 0
+    if is_narrow_integer(dtype):
+        return lambda value: converted(np.asarray(value), dtype)[()]
     return lambda value: convert(value, dtype)
 
 

@@ -23,7 +23,7 @@ from npu_mlir.interpreters.host_call import runner
 from npu_mlir.interpreters.math import erf
 from npu_mlir.interpreters.registry import Results, Step, impl, prepare
 from npu_mlir.ir.weights import check_weight, weights_of
-from npu_mlir.support.dtypes import numpy_dtype, static_shape
+from npu_mlir.support.dtypes import converted, numpy_dtype, static_shape
 
 Array = np.ndarray[Any, Any]
 
@@ -48,7 +48,7 @@ def _register(name: str, function: Callable[..., Any]) -> None:
     @impl(f"graph.{name}")
     def run(interp: Interpreter, op: Any, args: Results) -> Results:
         result = function(op, *[wide(value) for value in args])
-        return (np.asarray(result).astype(numpy_dtype(op.result.type), copy=False),)
+        return (converted(np.asarray(result), numpy_dtype(op.result.type)),)
 
 
 def _divide(lhs: Array, rhs: Array) -> Array:

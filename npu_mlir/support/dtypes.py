@@ -86,6 +86,18 @@ def is_narrow_integer(dtype: np.dtype[Any]) -> bool:
     return dtype in NARROW_INTEGERS.values()
 
 
+def converted(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """The array in another type. Floats become integers of fewer than 8 bits by their low bits, as integers do:
+    releases of ml_dtypes differ in that (0.6 wraps, 0.7 makes zeros of what doesn't fit).
+
+    >>> converted(np.array([9.0, -1.5]), NARROW_INTEGERS[4, False]).tolist()
+    [-7, -1]
+    """
+    if is_narrow_integer(dtype) and array.dtype.kind not in "biu":
+        array = array.astype(np.int64, copy=False)
+    return array.astype(dtype, copy=False)
+
+
 def is_integer(dtype: np.dtype[Any]) -> bool:
     """Whether elements are integers of any width; truth values are none."""
     return dtype.kind in "iu" or is_narrow_integer(dtype)

@@ -344,7 +344,7 @@ def _choices(prefetch: str | int | None, link: bool | None, effort: int | None) 
     """The options of the passes that place prefetches, link kernels and choose schedules."""
     options: dict[str, str] = {}
     if effort is not None:
-        options["tile-choose-schedule"] = f"effort={effort}"
+        options["tile-form-kernels"] = options["tile-choose-schedule"] = f"effort={effort}"
     if prefetch is not None:
         options["tile-prefetch-weights"] = f"window={0 if prefetch == 'off' else prefetch}"
     if link is not None:

@@ -13,6 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
+from math import prod
 from typing import cast
 
 from xdsl.dialects import tensor
@@ -22,7 +23,11 @@ from xdsl.ir import Attribute, Operation, Region
 
 from npu_mlir.analysis.dims import LoopNestOp
 from npu_mlir.analysis.placed_parts import Layouts
+from npu_mlir.analysis.structured.nest import factor_type
+from npu_mlir.analysis.structured.roles import contraction_roles
 from npu_mlir.dialects import tile
+from npu_mlir.dialects.npu_isa import CubeWork
+from npu_mlir.dialects.tile import cube_type
 from npu_mlir.ir.structural_keys import StructuralKeys
 from npu_mlir.passes import load_pass
 from npu_mlir.passes.tile.candidates import candidates
@@ -35,6 +40,7 @@ from npu_mlir.passes.tile.outline import build, outline_key, outline_of
 from npu_mlir.passes.tile.trial import default_passes, try_schedule
 from npu_mlir.support.locations import located
 from npu_mlir.support.remarks import RemarkKind, remark
+from npu_mlir.targets.cost import cube_cycles
 from npu_mlir.targets.target import Target
 
 Group = Sequence[LoopNestOp]
@@ -42,6 +48,9 @@ Group = Sequence[LoopNestOp]
 
 _GAIN = 0.98
 """Part of the cycles apart that a chain has to stay below: what is expected of those is not closer than that."""
+
+_FULL = 1.08
+"""Cycles apart, as a multiple of those of the cube, below which there is nothing for a chain to gain."""
 
 _SECTION = 0.1
 """Part of the cycles of a launch after which another section of a program begins, roughly."""
@@ -72,6 +81,8 @@ class ChainChoice:
     """All operations that may be in kernels, by their keys."""
     attributes: Mapping[str, Attribute] = field(default_factory=dict[str, Attribute])
     """Of the module, which names the target."""
+    measures: bool = True
+    """Whether chains that look plausible are measured."""
     _measures: dict[Hashable, float | None] = field(default_factory=dict[Hashable, "float | None"])
     _cycles: dict[Hashable, float | None] = field(default_factory=dict[Hashable, "float | None"])
     _keys: StructuralKeys = field(default_factory=StructuralKeys)
@@ -92,12 +103,17 @@ class ChainChoice:
                 return Objection("chain-ends", "what the one has become is read by other kernels as well")
         if self.policy is ChainPolicy.NEVER:
             return Objection("chain-asked", "contractions in one kernel were turned off")
+        apart = [self._estimate(part) for part in joined]
+        launch = self.target.latencies["launch"]
+        sum_ = sum(cycles for cycles in apart if cycles is not None) + (len(joined) - 1) * _SECTION * launch
+        if self.policy is ChainPolicy.AUTO and None not in apart:
+            cube = sum(self._cube(op) for op in merged if op.contraction)
+            if sum_ - len(joined) * launch < _FULL * cube:
+                reason = f"the two kernels take {sum_:.0f} cycles, {cube} of them the cube's"
+                return Objection("chain-pays", reason)
         together = self._estimate(merged)
         if together is None:
             return Objection("chain-fits", "no tiles of both contractions fit the memories together")
-        apart = [self._estimate(part) for part in joined]
-        launches = (len(joined) - 1) * _SECTION * self.target.latencies["launch"]
-        sum_ = sum(cycles for cycles in apart if cycles is not None) + launches
         if self.policy is ChainPolicy.AUTO and None not in apart:
             if together < _PLAUSIBLE * sum_:
                 together = self._measured(merged) or together
@@ -114,6 +130,14 @@ class ChainChoice:
                 reason=f"{together:.0f} cycles, {sum_:.0f} in kernels of their own",
             )
         return None
+
+    def _cube(self, op: LoopNestOp) -> int:
+        """Cycles of the cube for a contraction as one whole tile: no schedule takes fewer."""
+        roles = contraction_roles(op)
+        assert roles is not None
+        m, n, k = (prod(op.extents[d] for d in dims) for dims in (roles.m, roles.n, roles.k))
+        work = CubeWork(m, k, n, cube_type(factor_type(op)))
+        return prod(op.extents[d] for d in roles.batch) * cube_cycles(work, self.target)
 
     def _kernel(self, group: Group) -> tuple[tile.KernelOp, Hashable, Cold]:
         """The kernel of these operations and what follows them alone, element by element; what tells it from others;
@@ -137,7 +161,7 @@ class ChainChoice:
 
     def _measured(self, group: Group) -> float | None:
         """Cycles of the first schedule that fits, None if nobody measures or none of a few does."""
-        measure = present_measure()
+        measure = present_measure() if self.measures else None
         if measure is None:
             return None
         kernel, key, cold = self._kernel(group)

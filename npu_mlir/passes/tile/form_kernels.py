@@ -104,11 +104,17 @@ class FormKernels(ModulePass):
     chains: str = "auto"
     """Where contractions that follow each other are one kernel: auto, always or never."""
 
+    effort: int = 2
+    """As that of `tile-choose-schedule`: with 1, chains are judged by estimates, and nothing is measured."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         keep_numbers(op)
         target = target_of(op)
         kernels = _Kernels(op)
-        choice = ChainChoice(target, _policy(self.chains), self.name, attributes=dict(op.attributes))
+        attributes = dict(op.attributes)
+        choice = ChainChoice(
+            target, _policy(self.chains), self.name, attributes=attributes, measures=self.effort > 1
+        )
         for function in [f for f in op.ops if isinstance(f, FuncOp) and not f.is_declaration]:
             _form(function, target, kernels, choice)
 

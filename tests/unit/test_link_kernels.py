@@ -8,9 +8,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from onnx import helper
 from xdsl.dialects.builtin import ModuleOp
 
 import npu_mlir
@@ -23,7 +25,8 @@ from npu_mlir.ir.sections import new_windows, sections_before
 from npu_mlir.simulator import SimulationError, simulate
 from npu_mlir.support.diagnostics import UserError
 from npu_mlir.targets.module_target import target_of
-from test_loops_of_launches import Case, recurrent
+from npu_mlir.targets.target import Target
+from test_loops_of_launches import Case, model_of, recurrent
 
 EXAMPLES = int(os.environ.get("NPU_MLIR_EXAMPLES", "25"))
 """Random networks; 300 by hand."""
@@ -187,3 +190,71 @@ def test_the_last_iteration_that_stores_what_is_needed(data: st.DataObject):
             meets.append(at)
     found = last_iteration(store, box)
     assert found is not None and found >= max(meets, default=(0,) * len(trips)), flat
+
+
+def chain(seed: int) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
+    """A network of convolutions, pools, additions of what was before, and products in the end, whose kernels have loops
+    on machines with small memories."""
+    random = np.random.default_rng(seed)
+
+    def choose(*options: int) -> int:
+        return int(random.choice(options))
+
+    size, channels = choose(8, 12, 15), choose(3, 8)
+    x = random.standard_normal((1, channels, size, size)).astype(np.float32)
+    nodes: list[onnx.NodeProto] = []
+    weights: dict[str, np.ndarray] = {}
+    value, before = "x", [("x", channels, size)]
+
+    def weight(*shape: int) -> str:
+        name = f"w{len(weights)}"
+        weights[name] = (random.standard_normal(shape) / np.prod(shape[1:]) ** 0.5).astype(np.float32)
+        return name
+
+    for i in range(choose(3, 4, 6)):
+        name = f"v{i}"
+        same = [v for v, c, s in before[:-1] if (c, s) == (channels, size)]
+        match choose(0, 0, 0, 1, 2, 3):
+            case 1 if same and value != same[-1]:
+                nodes.append(helper.make_node("Add", [value, same[-1]], [name], name))
+            case 2 if size > 6:
+                options: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [2, 2]}
+                nodes.append(helper.make_node("MaxPool", [value], [name], name, **options))
+                size //= 2
+            case 3:
+                nodes.append(helper.make_node("Sigmoid", [value], [name], name))
+            case _:
+                width, made = choose(1, 3), choose(channels, 8, 16, 24)
+                inputs = [value, weight(made, channels, width, width), weight(made)]
+                options = {"kernel_shape": [width] * 2, "pads": [width // 2] * 4}
+                nodes.append(helper.make_node("Conv", inputs, [f"{name}c"], name, **options))
+                nodes.append(helper.make_node("Relu", [f"{name}c"], [name], f"{name}r"))
+                channels = made
+        value = name
+        before.append((value, channels, size))
+    nodes.append(helper.make_node("Flatten", [value], ["flat"], "flatten"))
+    nodes.append(helper.make_node("MatMul", ["flat", weight(channels * size * size, 24)], ["m"], "dense"))
+    nodes.append(helper.make_node("MatMul", ["m", weight(24, 12)], ["y"], "dense2"))
+    return model_of(nodes, {"x": x}, ["y"], weights), {"x": x}
+
+
+CHAINS = int(os.environ.get("NPU_MLIR_EXAMPLES", "9"))
+
+
+def test_random_chains_have_the_values_of_separate_launches():
+    """Where results are loaded ahead as soon as they are stored, tile by tile."""
+    awaited = 0
+    for seed in range(CHAINS):
+        model, inputs = chain(seed)
+        target, precision = ("toy", "ascend-910", "ascend-910b")[seed % 3], ("f32", "f16")[seed // 3 % 2]
+        machine = Target.load(target)
+        if target != "toy":
+            machine = machine.replace(ub="8KiB", l1="32KiB", l0c="8KiB", l0a="4KiB", l0b="4KiB")
+        options: dict[str, Any] = {"target": machine, "precision": precision}
+        expected = npu_mlir.compile(model, link=False, **options).simulate(inputs).outputs
+        program = npu_mlir.compile(model, **options)
+        found = program.simulate(inputs).outputs
+        np.testing.assert_array_equal(expected[0], found[0], f"seed {seed}")
+        early = npu_mlir.compile(model, emit="tile-memref", **options)
+        awaited += sum(isinstance(op, tile.AwaitStoredOp) for op in early.module.walk())
+    assert awaited > CHAINS // 3

@@ -164,7 +164,7 @@ def _hand_over(plans: dict[str, _Plan], sections: Sequence[_Section]) -> None:
             (before,) = section.before
             plan = plans[section.name]
             name = before.kernel.string_value()
-            plan.handed, plan.space = taken[section.name], plans[name].space
+            plan.handed, plan.source = taken[section.name], plans[name].space
             plan.is_early |= said[name] is not None
 
 
@@ -245,8 +245,8 @@ class _Plan:
         """The arguments that no section writes."""
         self.handed = set[int]()
         """Those that are awaited."""
-        self.space: Space | None = None
-        """Where results are stored from; of a kernel that awaits, those of the section before."""
+        self.source: Space | None = None
+        """Where the section before stores from what is awaited."""
         self.is_early = False
         """Whether that is stored before the section before is over."""
         self.says = False
@@ -275,6 +275,7 @@ class _Plan:
         self.stores = [op for op in kernel.walk() if isinstance(op, tile.StoreOp)]
         spaces = {space_of(store.value.type) for store in self.stores}
         self.space = spaces.pop() if len(spaces) == 1 else None
+        """Where results are stored from."""
         homes = {store.parent for store in self.stores}
         self.home = homes.pop() if len(homes) == 1 and self.space else None
         """The block of all stores."""
@@ -348,7 +349,7 @@ class _Plan:
                 self._move(load)
         if self.handed:
             with located(self.boundary):
-                self._insert(tile.AwaitStoredOp(cast("Space", self.space)))
+                self._insert(tile.AwaitStoredOp(cast("Space", self.source)))
             handed = [op for n in self.handed for op in self.firsts[n]]
             for load in sorted(handed, key=order.__getitem__):
                 self._move(load)

@@ -98,7 +98,7 @@ class Product:
     """Accumulators start from a row that is loaded, not from a constant."""
     by_rows: tuple[tuple[int, int], ...] = ()
     """What of the epilogue goes row by row, so that lanes behind the end of a row are lost: bytes per element and
-    cycles of a step of each operation that broadcasts or reduces."""
+    cycles of a step of each operation that reduces."""
 
 
 def panel_bytes(map_: Sequence[Linear], tile: Sequence[int], bits: int) -> int:

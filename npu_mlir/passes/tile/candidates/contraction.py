@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
@@ -134,7 +133,7 @@ def epilogue(
 ) -> tuple[int, int, tuple[tuple[int, int], ...]]:
     """Bytes per element of the result that the vector unit works through in operations behind a contraction, one after
     the other, each times the cycles of a step, without what the fixpipe does on the way; those that the fixpipe
-    leaves in UB; and bytes and cycles of what broadcasts or reduces."""
+    leaves in UB; and bytes and cycles of what reduces."""
     free = {kernel.classes.class_of[contraction.key][d] for d in contraction.result}
     accumulator = cast("Tensor", cast("linalg.GenericOp", contraction.key).results[0].type).element_type
     total, arrived = 0, [ACCUMULATOR]
@@ -168,10 +167,7 @@ def epilogue(
                     arrived.append(element_bytes(inner.results[0].type))
                 passing[inner.results[0]] = _Passing(after, counted)
             elif any(v in whole for v in inner.operands) or any(compute.reduction):
-                broadcasts = any(
-                    v not in whole and not isinstance(v.owner, arith.ConstantOp) for v in inner.operands
-                )
-                if broadcasts or any(compute.reduction):
+                if any(compute.reduction):
                     by_rows.append((bytes_, work // bytes_))
                 whole.add(inner.results[0])
                 total += work

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation
 
 from npu_mlir.analysis.bound import NetworkBounds
-from npu_mlir.dialects.npu_isa import Pipe
+from npu_mlir.dialects.npu_isa import MmadOp, Pipe
 from npu_mlir.dialects.tile import KernelOp
 from npu_mlir.report.host_work import host_work
 from npu_mlir.report.launch_bounds import LaunchBounds, least_of
@@ -50,7 +50,7 @@ class KernelRow:
     macs: int
     """Multiply-accumulates of the model, without padding."""
     mac_utilisation: float
-    """Share of the cube's peak, from 0 to 1."""
+    """Share of the peak of the cube on the types that are multiplied, from 0 to 1."""
     bound: int | None = None
     """Cycles that its launches take at least; None for kernels that were not compiled by us."""
     efficiency: float | None = None
@@ -220,11 +220,13 @@ def report_of(
             level, target_label(program.module) if target else None, precision, rows, agrees, **host
         )
     machine = target_of(program.module)
-    peak = machine.peak_macs(precision)
     bounds_of = LaunchBounds(program.module, machine, simulation)
     launches = [_launch_row(run, bounds_of.least(i)) for i, run in enumerate(simulation.launches)]
-    kernels = _kernel_rows(program, simulation, peak, launches)
+    kernels = _kernel_rows(program, simulation, machine, launches)
     macs = sum(kernel.macs for kernel in kernels)
+    busy = sum(row.mac_utilisation * row.cycles for row in kernels)
+    # Of types with different peaks, what they come to together.
+    peak = macs / busy if busy else machine.peak_macs(precision)
     bounds = bounds_of.network()
     return Report(
         level,
@@ -235,7 +237,7 @@ def report_of(
         cycles=simulation.cycles,
         instructions=sum(kernel.instructions for kernel in kernels),
         macs=macs,
-        mac_utilisation=_utilisation(macs, simulation.cycles, peak),
+        mac_utilisation=_utilisation(busy, simulation.cycles),
         kernels=kernels,
         launches=launches,
         graph_ops=_by_graph_op(launches),
@@ -300,13 +302,22 @@ def _output_row(name: str, value: np.ndarray, comparison: Comparison | None) -> 
 
 
 def _kernel_rows(
-    program: Program, simulation: SimulationResult, peak: float, launches: Sequence[LaunchRow]
+    program: Program, simulation: SimulationResult, machine: Target, launches: Sequence[LaunchRow]
 ) -> list[KernelRow]:
     kernels = {op.sym_name.data: op for op in program.module.ops if isinstance(op, KernelOp)}
     bounds: dict[str, list[int | None]] = {}
     for launch in launches:
         bounds.setdefault(launch.kernel, []).append(launch.bound)
-    return [_kernel_row(run, kernels[run.name], peak, bounds[run.name]) for run in simulation.kernels]
+    return [
+        _kernel_row(run, kernels[run.name], _peak(kernels[run.name], machine), bounds[run.name])
+        for run in simulation.kernels
+    ]
+
+
+def _peak(kernel: KernelOp, machine: Target) -> float:
+    """Multiply-adds per cycle of the cube on elements of the type that a kernel multiplies."""
+    elements = {str(op.element) for op in kernel.walk() if isinstance(op, MmadOp)}
+    return max((machine.peak_macs(element) for element in elements), default=0.0)
 
 
 def _kernel_row(run: KernelStats, kernel: KernelOp, peak: float, least: Sequence[int | None]) -> KernelRow:
@@ -321,7 +332,7 @@ def _kernel_row(run: KernelStats, kernel: KernelOp, peak: float, least: Sequence
         run.instructions,
         run.cycles,
         macs,
-        _utilisation(macs, run.cycles, peak),
+        _utilisation(macs / peak if peak else 0.0, run.cycles),
         bound,
         bound / run.cycles if bound is not None and run.cycles else None,
         max(pipes, key=lambda name: pipes[name], default=None),
@@ -349,8 +360,9 @@ def _critical(kernels: list[KernelRow]) -> dict[str, int]:
     return dict(cycles.most_common())
 
 
-def _utilisation(macs: int, cycles: int, peak: float) -> float:
-    return macs / (cycles * peak) if cycles and peak else 0.0
+def _utilisation(busy: float, cycles: int) -> float:
+    """The share of the cycles in which the cube, at its peak, would have done the multiply-adds."""
+    return busy / cycles if cycles else 0.0
 
 
 def _integer(op: Operation, name: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import AnyFloat, DenseArrayBase, IntegerType, f32, f64, i1, i8, i32
+from xdsl.dialects.builtin import AnyFloat, DenseArrayBase, IntegerType, f16, f32, f64, i1, i8, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
 
@@ -132,7 +132,8 @@ class QuantizedAddOp(ElementwiseOp):
     """
     The sum of two tensors of i8 that stand for numbers, as such integers, computed in f16:
     `lhs * scales[0] + rhs * scales[1] + offset`, rounded to f16 after each operation and in the end to the nearest
-    integer (the even one of two), limited to the range of i8. With `from` it is at least that number: a relu.
+    integer (the even one of two), limited to the range of i8. With `from` it is at least that number: a relu. `lhs` may
+    be numbers in f16 already.
 
     ```mlir
     %0 = graph.quantized_add %x, %y scales [0.5, 1.25] offset 3.0 from -128
@@ -171,7 +172,7 @@ class QuantizedAddOp(ElementwiseOp):
         return shape_of(self.lhs)
 
     def infer_element_type(self) -> Attribute:
-        if not element_of(self.lhs) == element_of(self.rhs) == i8:
+        if element_of(self.lhs) not in (i8, f16) or element_of(self.rhs) != i8:
             raise ShapeError(f"operands are i8, got {element_of(self.lhs)} and {element_of(self.rhs)}")
         if len(self.scales.get_values()) != 2:
             raise ShapeError("there is a scale for each of two operands")

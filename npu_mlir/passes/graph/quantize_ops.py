@@ -19,6 +19,8 @@
   quantization with the same numbers goes with it.
 - With `precision=f16`, sums of two dequantized tensors that are quantized at once (shortcuts) are computed in f16, in
   units of the result: `rint(f16(a) * (sa / sy) + f16(b) * (sb / sy) + c)`.
+  Where fast formulas are allowed (`npu.accuracy`), the summand that a product has just made is neither rounded nor
+  limited to integers before: the sums of the product are added, in these units.
 - Unsigned integers become signed ones less by 128, and so do their zero points.
 
 Leaves alone: products of two tensors of the run unless neither has a zero point, first factors with a scale for each
@@ -36,7 +38,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, ModuleOp, i8
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, ModuleOp, f16, i8
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -81,6 +83,7 @@ from npu_mlir.passes.graph.rewriting import (
     only_user,
     replace,
 )
+from npu_mlir.support.accuracy import add_formulas, is_fast
 from npu_mlir.support.tolerance import Tolerance
 
 Array = np.ndarray[Any, Any]
@@ -92,7 +95,13 @@ MOVING = (ReshapeOp, TransposeOp, SliceOp, PadOp, MaxPoolOp, GlobalMaxPoolOp, Co
 LARGEST = float(2**31 - 1)
 """The largest sum."""
 
-LARGEST_RATIO = 2.0
+ROUNDED = "quantized shortcuts added in f16: within 1 of the result"
+UNROUNDED = (
+    "quantized shortcuts added in f16, a summand not rounded before: within 1 where that is not out of range"
+)
+"""What a module says of its sums."""
+
+LARGEST_RATIO = 4.0
 """Units of a sum in f16 that the scale of a summand is at most: then its rounding is less than half of one."""
 
 AGREE = 2.0**-20
@@ -146,6 +155,7 @@ class _Quantizer:
 
     def __init__(self, module: ModuleOp, narrow: bool):
         self.narrow = narrow
+        self.module = module
         self.store = weights_of(module)
         self.interpreter = Interpreter(module)
         self.signed: dict[SSAValue, SSAValue] = {}
@@ -301,12 +311,44 @@ class _Quantizer:
         if shape_of(add.lhs) != shape_of(add.rhs) or parts[0] is None or parts[1] is None:
             return
         (a, ra, ca), (b, rb, cb) = parts[0], parts[1]
+        later = int(_comes_later(b, a))
+        fast = self._unrounded(op, add.operands[later], scale, float(zero) - (ca, cb)[1 - later])
         limits = np.iinfo(np.int8)
         offset = float(np.float16(float(zero) - ca - cb))
         least = _quantized(low, scale, zero, limits)
-        new = QuantizedAddOp(a, b, (ra, rb), offset, least if least > limits.min else None)
+        limit = least if least > limits.min else None
+        if fast is None:
+            new = QuantizedAddOp(a, b, (ra, rb), offset, limit)
+        else:
+            new = QuantizedAddOp(fast, (a, b)[1 - later], (1.0, (ra, rb)[1 - later]), 0.0, limit)
+        add_formulas(self.module, [ROUNDED if fast is None else UNROUNDED])
         join_locations(new, add, *joined)
         replace(op, insert_before(op, new))
+
+    def _unrounded(self, op: QuantizeOp, value: SSAValue, unit: Array, more: float) -> SSAValue | None:
+        """A summand in units of the result and f16, and some more, from the sums of the product that it is: where fast
+        formulas are allowed and nothing else reads it."""
+        source = value.owner
+        made = source.input.owner if isinstance(source, DequantizeOp) else None
+        if not isinstance(source, DequantizeOp) or not isinstance(made, RequantizeOp) or not is_fast(op):
+            return None
+        scale, own = self.constant(made.scale), self.number(source.scale)
+        if made.least is not None or only_user(made.result) is not source or only_user(value) is None:
+            return None
+        if scale is None or own is None:
+            return None
+        factor = (scale * (own / unit)).astype(np.float32)
+        whole = np.rint(more / factor.astype(np.float64))
+        sums = made.input
+        if isinstance(sums.owner, AddOp) and (bias := self.constant(sums.owner.rhs)) is not None:
+            sums, whole = sums.owner.lhs, whole + bias
+        if np.abs(whole).max() > LARGEST / 4:
+            return None
+        row = self.add_constant(op, whole.astype(np.int32), "quantized.bias")
+        total = insert_before(op, AddOp(sums, row))
+        none = self.add_constant(op, np.zeros((), np.int32))
+        numbers = DequantizeOp(total, self.add_constant(op, factor), none)
+        return insert_before(op, CastOp(insert_before(op, numbers), f16))
 
     def _scaled(self, value: SSAValue, unit: Array) -> tuple[SSAValue, float, float] | None:
         """The integers that numbers stand for, what they are multiplied by in these units, and what that leaves."""
@@ -506,6 +548,22 @@ class _Quantizer:
         if most < limits.max:
             value = insert_before(user, MinimumOp(value, self.add_constant(user, np.array(most, zero.dtype))))
         replace(user, value)
+
+
+def _comes_later(first: SSAValue, second: SSAValue) -> bool:
+    """Whether the product that a value is the sum of comes behind that of another."""
+    ops = [_root(first), _root(second)]
+    if not isinstance(ops[0], Operation) or not isinstance(ops[1], Operation):
+        return isinstance(ops[0], Operation)
+    return ops[1].is_before_in_block(ops[0])
+
+
+def _root(value: SSAValue) -> Operation | Block:
+    """The product that a value is made of, or what else makes it."""
+    owner = value.owner
+    while isinstance(owner, RequantizeOp | AddOp):
+        owner = owner.operands[0].owner
+    return owner
 
 
 def _less(array: Array) -> Array:

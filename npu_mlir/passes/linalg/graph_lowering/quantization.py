@@ -69,7 +69,8 @@ def quantized_add(b: Builder, op: graph.QuantizedAddOp) -> SSAValue:
 
     def build(body: Body, x: SSAValue, y: SSAValue) -> SSAValue:
         left, right = op.scales.get_values()
-        terms = [body.apply("mul", body.cast(v, f16), s) for v, s in ((x, left), (y, right))]
+        terms = [body.cast(v, f16) for v in (x, y)]
+        terms = [v if s == 1 else body.apply("mul", v, s) for v, s in zip(terms, (left, right), strict=True)]
         total = body.apply("add", *terms)
         if op.offset.value.data:
             total = body.apply("add", total, op.offset.value.data)

@@ -109,3 +109,33 @@ func.func @shortcut(%x: tensor<4xi8>, %y: tensor<4xi8>) -> tensor<4xi8> {
   %4 = graph.quantize %3, %t, %zy {npu.node = "q"} : (tensor<4xf32>, tensor<f32>, tensor<i8>) -> tensor<4xi8>
   func.return %4 : tensor<4xi8>
 }
+
+// -----
+
+// Where fast formulas are allowed, the summand that the last product makes is its sums in these units.
+// F16-LABEL:   func.func @fast
+// F16:         %[[P:.*]] = graph.matmul %x, %{{.*}} : (tensor<4x2xi8>, tensor<2x3xi8>) -> tensor<4x3xi32>
+// F16:         %[[B:.*]] = arith.constant dense<16> : tensor<i32>
+// F16:         %[[S:.*]] = graph.add %[[P]], %[[B]]
+// F16:         %[[D:.*]] = graph.dequantize %[[S]]
+// F16:         %[[C:.*]] = graph.cast %[[D]] : (tensor<4x3xf32>) -> tensor<4x3xf16>
+// F16:         %[[R:.*]] = graph.quantized_add %[[C]], %y scales [1.000000e+00, 5.000000e-01] offset 0.000000e+00
+// F16:         func.return %[[R]] : tensor<4x3xi8>
+builtin.module attributes {npu.accuracy = "fast"} {
+  func.func @fast(%x: tensor<4x2xi8>, %y: tensor<4x3xi8>) -> tensor<4x3xi8> {
+    %s = arith.constant dense<0.5> : tensor<f32>
+    %one = arith.constant dense<1.0> : tensor<f32>
+    %z = arith.constant dense<0> : tensor<i8>
+    %zy = arith.constant dense<8> : tensor<i8>
+    %0 = graph.dequantize %x, %s, %z : (tensor<4x2xi8>, tensor<f32>, tensor<i8>) -> tensor<4x2xf32>
+    %w = arith.constant dense<[[1, 2, 3], [4, 5, -6]]> : tensor<2x3xi8>
+    %1 = graph.dequantize %w, %one, %z : (tensor<2x3xi8>, tensor<f32>, tensor<i8>) -> tensor<2x3xf32>
+    %2 = graph.matmul %0, %1 : (tensor<4x2xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
+    %3 = graph.quantize %2, %one, %z : (tensor<4x3xf32>, tensor<f32>, tensor<i8>) -> tensor<4x3xi8>
+    %4 = graph.dequantize %3, %one, %z : (tensor<4x3xi8>, tensor<f32>, tensor<i8>) -> tensor<4x3xf32>
+    %5 = graph.dequantize %y, %s, %z : (tensor<4x3xi8>, tensor<f32>, tensor<i8>) -> tensor<4x3xf32>
+    %6 = graph.add %4, %5 : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+    %7 = graph.quantize %6, %one, %zy : (tensor<4x3xf32>, tensor<f32>, tensor<i8>) -> tensor<4x3xi8>
+    func.return %7 : tensor<4x3xi8>
+  }
+}

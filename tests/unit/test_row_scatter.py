@@ -93,6 +93,24 @@ def test_scatter_is_assignment(case: tuple[Array, Array, Array, int], target: st
                 np.testing.assert_array_equal(program.simulate(inputs).outputs[0], wanted)
 
 
+@pytest.mark.parametrize(
+    ("extents", "axis", "count", "dtype"),
+    [((2,), 0, 289, np.bool_), ((7, 3), 1, 500, np.float32), ((3, 5, 8), 1, 31, np.float16)],
+)
+def test_more_indices_than_have_room(
+    extents: tuple[int, ...], axis: int, count: int, dtype: Any, tmp_path: Path
+):
+    """The machine has 2,048 bytes for them and for rows."""
+    x = table_of(extents, dtype, 0)
+    updates = table_of((*extents[:axis], count, *extents[axis + 1 :]), dtype, 1)
+    indices = np.random.default_rng(2).integers(-extents[axis], extents[axis], (count,))
+    path = tmp_path / "scatter.mlir"
+    path.write_text(scatter_text(x, indices, updates, axis))
+    program = api.load(path, target="toy").lower("isa")
+    (result,) = program.run({"x": x, "i": indices, "u": updates}).values()
+    np.testing.assert_array_equal(result, scattered(x, indices, updates, axis))
+
+
 # ---- operators of ONNX -----------------------------------------------------------------------------------------------
 
 

@@ -70,6 +70,15 @@ def test_gather_is_take(case: tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], 
         np.testing.assert_array_equal(result, wanted, err_msg=level)
 
 
+@pytest.mark.parametrize("count", [256, 289, 1000])
+def test_more_indices_than_have_room(count: int):
+    """The machine has 2,048 bytes for them and for rows."""
+    inputs = {"t": table_of((7, 3), np.float32, 0), "i": np.random.default_rng(1).integers(-7, 7, count)}
+    program = npu_mlir.compile(model([node("Gather", "t i")], inputs), target="toy")
+    (result,) = program.run(inputs).values()
+    np.testing.assert_array_equal(result, inputs["t"][inputs["i"]])
+
+
 @pytest.fixture(scope="module")
 def embedding() -> npu_mlir.Program:
     inputs = {"t": np.zeros((1000, 64), np.float32), "i": np.zeros(128, np.int64)}

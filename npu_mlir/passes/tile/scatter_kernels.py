@@ -153,9 +153,23 @@ class _Body:
         type_ = cast("tile.TileType", updates.type)
         shape, element = type_.get_shape(), type_.get_element_type()
         axis = op.axis.value.data
+        listed = cast("tile.TileType", rows.type).get_element_type()
+        few = storage_bytes(shape[axis], element_bits(listed)) <= min(LEAST, self.target.ub // SHARE)
+        room = self.target.ub - (self.tile_bytes(shape[axis : axis + 1], listed) if few else 0)
+
+        def fits(sizes: Sequence[int]) -> bool:
+            """Whether a tile and its indices have room in two slots, beside a shorter one if a loop is around."""
+            beside = shape[axis] % sizes[axis] if list(sizes[:axis]) != list(shape[:axis]) else 0
+            needed = 0
+            for along in (sizes[axis], beside) if beside else (sizes[axis],):
+                needed += self.tile_bytes([*sizes[:axis], along, *sizes[axis + 1 :]], element)
+                needed += 0 if few else self.tile_bytes([along], listed)
+            return 2 * needed <= room
+
         sizes = self.sizes(shape, element)
-        listed = cast("tile.TileType", rows.type)
-        few = storage_bytes(shape[axis], element_bits(listed.get_element_type())) <= LEAST
+        for d in (axis, *range(len(sizes))):
+            while sizes[d] > 1 and not fits(sizes):
+                sizes[d] = -(-sizes[d] // 2)
         whole: tile.LoadOp | None = None
         if few:
             whole = self.load(rows, [_Side(None, shape[axis])], (shape[axis],))

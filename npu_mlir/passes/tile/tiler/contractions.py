@@ -26,6 +26,7 @@ from npu_mlir.passes.tile.kernel_sizes import KernelSizes
 from npu_mlir.passes.tile.tiler.loops import Position
 from npu_mlir.passes.tile.tiler.operands import OperandTiler, Tensor
 from npu_mlir.support.locations import located
+from npu_mlir.targets.target import Target
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,8 @@ class _Home:
 class ContractionTiler(OperandTiler):
     """Makes the accumulators of contractions, and brings pieces of them to UB."""
 
-    def __init__(self, kernel: Kernel, sizes: KernelSizes, order: Sequence[int]):
-        super().__init__(kernel, sizes)
+    def __init__(self, kernel: Kernel, sizes: KernelSizes, order: Sequence[int], target: Target):
+        super().__init__(kernel, sizes, target)
         self.order = [c for c in order if sizes.tile[c] < self.classes.classes[c].extent]
         self._homes: dict[Hashable, _Home] = {}
 

@@ -21,11 +21,15 @@ from npu_mlir.passes.tile.kernel import Kernel
 from npu_mlir.passes.tile.kernel_sizes import KernelSizes
 from npu_mlir.passes.tile.tiler.loops import LoopNest, Position
 from npu_mlir.support.arithmetic import round_up
+from npu_mlir.targets.target import Target
 
 Tensor = TensorType[Attribute]
 
 WHOLE_INDICES = 8192
-"""Bytes of indices of a gather up to which they are loaded at once, whatever its tiles are."""
+"""Bytes of indices of a gather up to which they are loaded at once, whatever its tiles are, if they leave room."""
+
+INDEX_SHARE = 4
+"""The part of UB that indices that are loaded at once may take."""
 
 
 _WHOLE_AT_FIRST = (DimKind.RED, DimKind.LINK)
@@ -35,8 +39,9 @@ _WHOLE_AT_FIRST = (DimKind.RED, DimKind.LINK)
 class OperandTiler(LoopNest, ABC):
     """Makes the tiles of operands at the current position."""
 
-    def __init__(self, kernel: Kernel, sizes: KernelSizes):
+    def __init__(self, kernel: Kernel, sizes: KernelSizes, target: Target):
         self.kernel = kernel
+        self.target = target
         self.classes = kernel.classes
         self.sizes = sizes
         args = kernel.op.body.block.args
@@ -143,7 +148,8 @@ class OperandTiler(LoopNest, ABC):
         type_ = cast("Tensor", gather.rows.type)
         if dim is not None:
             size = round_up(self.classes.classes[of[dim]].extent, self.sizes.tile[of[dim]])
-            if storage_bytes(size, element_bits(type_.element_type)) <= WHOLE_INDICES:
+            most = min(WHOLE_INDICES, self.target.ub // INDEX_SHARE)
+            if storage_bytes(size, element_bits(type_.element_type)) <= most:
                 return self.memo((gather.rows, size), set(), lambda: self._load_indices(load, size)), True
         key = (gather.rows, Space.UB, self._box(places, of), places, tuple(of[d] for d in places.dims()))
         classes = {of[d] for d in places.dims()}

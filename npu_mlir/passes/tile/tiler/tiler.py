@@ -34,9 +34,8 @@ class Tiler(ContractionTiler):
     def __init__(
         self, kernel: Kernel, sizes: KernelSizes, order: Sequence[int], bypass_ub: bool, target: Target
     ):
-        super().__init__(kernel, sizes, order)
+        super().__init__(kernel, sizes, order, target)
         self.bypass_ub = bypass_ub
-        self.target = target
 
     def run(self) -> Block:
         """The tiled body."""

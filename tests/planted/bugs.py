@@ -152,7 +152,8 @@ BUGS = [
     Bug(
         "every slot has the flag of the first", "npu-isa-insert-sync", "matmul",
         "npu_mlir.passes.npu_isa.insert_sync",
-        "        if flag.edge.slot is not None:\n", "        if False:\n", message="if and only if",
+        "        index = None\n        if flag.edge.slot is not None:\n", "        index = None\n        if False:\n",
+        message="if and only if",
     ),
     Bug(
         "no order between a read and a later write", "npu-isa-insert-sync", "rows",

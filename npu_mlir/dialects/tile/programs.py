@@ -139,7 +139,14 @@ class StoredOp(IRDLOperation):
     Example:
 
     ```mlir
-    tile.stored
+    tile.kernel @copy(%a: memref<64xf32, #tile.space<gm>>, %b: memref<64xf32, #tile.space<gm>>) {
+      %t = tile.load %a[] map affine_map<(d0) -> (d0)>
+        : memref<64xf32, #tile.space<gm>> -> tensor<64xf32, #tile.space<ub>>
+      tile.store %t, %b[] map affine_map<(d0) -> (d0)>
+        : tensor<64xf32, #tile.space<ub>>, memref<64xf32, #tile.space<gm>>
+      tile.stored
+      tile.return
+    }
     ```
     """
 
@@ -159,7 +166,15 @@ class AwaitStoredOp(IRDLOperation):
     Example:
 
     ```mlir
-    tile.await_stored from <ub>
+    tile.kernel @copy(%a: memref<64xf32, #tile.space<gm>>, %b: memref<64xf32, #tile.space<gm>>) {
+      tile.await_stored from <ub>
+      %t = tile.load %a[] map affine_map<(d0) -> (d0)>
+        : memref<64xf32, #tile.space<gm>> -> tensor<64xf32, #tile.space<ub>>
+      tile.boundary
+      tile.store %t, %b[] map affine_map<(d0) -> (d0)>
+        : tensor<64xf32, #tile.space<ub>>, memref<64xf32, #tile.space<gm>>
+      tile.return
+    }
     ```
     """
 

@@ -6,6 +6,8 @@ Every kernel of every program of `isa_cases` runs on random inputs with all chec
 reported, then with each of its mutants (see `isa_mutants`). A mutant shows if the simulator reports something or a
 result has other bytes. One that doesn't is run with other numbers of trips of all loops (see `isa_kernels`). If it
 doesn't show then either, it is equivalent, as far as this can tell.
+
+Programs of several kernels are linked, too, and the flags between their sections changed (see `isa_boundaries`).
 """
 
 from __future__ import annotations
@@ -17,11 +19,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from isa_boundaries import BoundaryMutant, judged_boundaries, linked_cases
 from isa_cases import CASES, Case, compiled
 from isa_kernels import MOST, TRIPS, Kernel, Verdict, kernels_of
 from isa_mutants import KINDS, Mutant
 
 VERDICTS = ("hazard", "values", "trips", "equivalent")
+BOUNDARY_KINDS = ("pair", "all", "stored")
 TITLES = (
     "Program",
     "Target",
@@ -61,7 +65,7 @@ def is_equivalent(outcome: Outcome) -> bool:
     return outcome.verdict.kind == "equivalent"
 
 
-def page(outcomes: Sequence[Outcome]) -> str:
+def page(outcomes: Sequence[Outcome], boundaries: Sequence[BoundaryMutant]) -> str:
     """The page of the documentation."""
     kernels = {id(o.kernel) for o in outcomes}
     names = list(dict.fromkeys(o.case.name for o in outcomes))
@@ -89,7 +93,27 @@ The loops run too seldom for these pairs to matter: once, or twice over two slot
 ## Equivalent
 
 {_listed([o for o in outcomes if is_equivalent(o)])}
+
+## Flags between sections
+
+Kernels linked to one program, in which the flags at the start of a section go: those between two pipes, or all. Or what
+the next section begins with is said to be stored an iteration earlier. All of GM counts as one there, whoever stores
+and loads what; so other flags often order the same, and the change doesn't show.
+
+{_boundaries(boundaries)}
 """
+
+
+def _boundaries(mutants: Sequence[BoundaryMutant]) -> str:
+    """Of each program and kind of change, how many show, of how many."""
+    rows = []
+    for name in [*dict.fromkeys(m.case.name for m in mutants), "all"]:
+        own = [m for m in mutants if name in ("all", m.case.name)]
+        counts = [(sum(m.report is not None for m in own if m.kind == kind), kind) for kind in BOUNDARY_KINDS]
+        of = Counter(m.kind for m in own)
+        cells = [f"{shown} of {of[kind]}" if of[kind] else "" for shown, kind in counts]
+        rows.append([name, own[0].case.target if name != "all" else "", *cells])
+    return _table(("Program", "Target", "Two pipes", "All flags of a section", "Stored too early"), rows)
 
 
 def row(outcomes: Sequence[Outcome], name: str) -> list[str]:
@@ -143,8 +167,11 @@ def main(args: Sequence[str]) -> int:
             own = list(judged(case))
             outcomes += own
             print("; ".join(row(own, case.name)), flush=True)
+    boundaries: list[BoundaryMutant] = []
+    for case, module in linked_cases(options.case):
+        boundaries += judged_boundaries(case, module)
     if options.report:
-        options.report.write_text(page(outcomes))
+        options.report.write_text(page(outcomes, boundaries))
     equivalent = [o for o in outcomes if is_equivalent(o)]
     print(f"{len(outcomes)} mutants, {len(equivalent)} show in no way")
     for outcome in equivalent:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pytest
+from isa_boundaries import judged_boundaries, linked_cases
 from isa_cases import CASES, Case, compiled
 from isa_kernels import kernels_of
 from isa_mutants import Mutant, flag_ranges, mutants_of, mutated
@@ -34,6 +35,14 @@ def test_every_mutant_of_a_program_shows(case: Case) -> None:
     assert {o.mutant.kind for o in outcomes} >= {"pair", "shift"}
     found = {(case.name, o.mutant.text.partition(",")[0]) for o in outcomes if is_equivalent(o)}
     assert found == {pair for pair in REDUNDANT if pair[0] == case.name}
+
+
+def test_flags_between_sections_are_needed() -> None:
+    mutants = [m for case, module in linked_cases("f16") for m in judged_boundaries(case, module)]
+    assert all(m.report is not None for m in mutants if m.kind == "all")
+    # Of the others, flags between other pipes often order the same.
+    for kind in ("pair", "stored"):
+        assert any(m.report is not None for m in mutants if m.kind == kind)
 
 
 def test_there_are_enough_programs() -> None:

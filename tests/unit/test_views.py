@@ -289,6 +289,12 @@ func.func @main(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> (tensor<4x8xf32>, t
 MARKS = """<script>
 const marked = n => D.levels[n].lines.filter((_, i) => isOn(D.levels[n], i)).map(t => t.trim().split(" ")[0]);
 const result = {};
+const width = $("timeline").clientWidth;
+const foundAt = (l, r, t) => entryAt(xOf(beginOf(l) + t, width), 20 + r * ROW + 8, width)?.at === beginOf(l);
+result.run = [inRun, full() === R.cycles, D.launches.every(l => D.kernels[l[0]].rows.some((row, r) =>
+  row.some(e => foundAt(l, r, (D.kernels[l[0]].start[e] + D.kernels[l[0]].end[e]) / 2))))];
+showRun(false);
+result.alone = [inRun, full() === current.time];
 for (const node of ["first", "second"]) { mark([node], -1); result[node] = D.levels.map((_, n) => marked(n).length); }
 result.second_isa = marked(1).slice(-3);
 document.body.textContent = "RESULT" + JSON.stringify(result) + "END";
@@ -329,6 +335,8 @@ def test_a_kernel_is_marked_for_each_node_that_launches_it(tmp_path: Path):
     seen = browse(tmp_path / "r.html", tmp_path, MARKS)
     (kernel,) = result.kernels
     assert kernel.launches == 2
+    # All launches on one timeline, or a kernel alone.
+    assert seen["run"] == [True, True, True] and seen["alone"] == [False, True]
     graph, isa = seen["first"]
     assert graph == 1 and isa > 5
     # The program, its end and what it yields are the first's.

@@ -27,7 +27,10 @@ for (const k of D.kernels) {
   k.rows = D.pipes.map(() => []);
   const row = new Map(D.pipes.map((p, i) => [p, i]));
   for (let i = 0; i < k.site.length; i++) k.rows[row.get(k.sites[k.site[i]].pipe)].push(i);
-  k.time = k.one - (k.pipes.S ? k.pipes.S.launch : 0);
+  k.lead = k.pipes.S ? k.pipes.S.launch : 0;
+  k.time = k.one - k.lead;
+  // Loads ahead begin before the section before is complete.
+  k.first = k.start.reduce((a, b) => Math.min(a, b), 0);
   k.perSpace = {};
   for (let i = 0; i < k.lives.length; i += 4) {
     const space = k.buffers[k.lives[i]].space;
@@ -37,7 +40,17 @@ for (const k of D.kernels) {
   k.used = {};
   for (const b of k.buffers) k.used[b.space] = Math.max(k.used[b.space] || 0, b.address + b.bytes * b.slots);
 }
-let current = D.kernels[0], view = [0, 1], hoverEntry = -1, pickedSite = -1;
+const USED = {};
+for (const k of D.kernels) for (const space in k.used) USED[space] = Math.max(USED[space] || 0, k.used[space]);
+// What is under the pointer: a kernel, the number of its entry, and when its launch begins.
+let current = D.kernels[0], view = [0, 1], hover = null, pickedSite = -1, inRun = false;
+const full = () => inRun ? R.cycles : current.time;
+const beginOf = l => l[1] + D.kernels[l[0]].lead;
+// The launches in view, as kernels and when their time begins.
+function shownParts() {
+  if (!inRun) return [[current, 0]];
+  return D.launches.map(l => [D.kernels[l[0]], beginOf(l)]).filter(([k, at]) => at + k.first < view[1] && at + k.time > view[0]);
+}
 
 // ---- header --------------------------------------------------------------------------------------------------------
 $("title").textContent = `${D.file} on ${D.report.target}`;
@@ -103,16 +116,29 @@ class Columns {
     }
   }
 }
+// Sections that do not begin with the view: a line, and the name where there is room.
+function drawSections(g, w, h) {
+  if (!inRun) return;
+  const seen = D.launches.filter(l => l[1] < view[1] && l[1] + l[2] > view[0]);
+  for (const l of seen) {
+    const x0 = Math.max(LEFT, xOf(l[1], w)), x1 = xOf(l[1] + l[2], w), k = D.kernels[l[0]];
+    if (seen.length > w / 12) break;
+    g.fillStyle = PALETTE[l[0] % PALETTE.length]; g.globalAlpha = k === current ? 0.14 : 0.06; g.fillRect(x0, 14, x1 - x0, h - 14); g.globalAlpha = 1;
+    g.strokeStyle = css("dim"); if (x0 > LEFT) { g.beginPath(); g.moveTo(x0, 14); g.lineTo(x0, h); g.stroke(); }
+    if (x1 - x0 > 40) { g.save(); g.beginPath(); g.rect(x0, h - 16, x1 - x0, 16); g.clip(); g.fillStyle = css("text"); g.fillText(k.name, x0 + 4, h - 8); g.restore(); }
+  }
+}
 function drawTimeline() {
-  const [g, w, h] = context("timeline"), k = current;
+  const [g, w, h] = context("timeline"), parts = shownParts();
+  drawSections(g, w, h);
   axis(g, w, h);
   D.pipes.forEach((pipe, r) => {
-    const y = 20 + r * ROW, row = k.rows[r];
+    const y = 20 + r * ROW;
     g.fillStyle = css("text"); g.fillText(pipe, 6, y + ROW / 2 - 2);
     const narrow = new Columns(w);
-    for (let i = firstEndingAfter(k, row, view[0]); i < row.length && k.start[row[i]] < view[1]; i++) {
-      const e = row[i], x0 = Math.max(LEFT, xOf(k.start[e], w)), x1 = Math.min(w, xOf(k.end[e], w)), site = k.sites[k.site[e]];
-      const wait = site.name === "wait_flag", marked = k.site[e] === pickedSite || e === hoverEntry;
+    for (const [k, at] of parts) for (let row = k.rows[r], i = firstEndingAfter(k, row, view[0] - at); i < row.length && at + k.start[row[i]] < view[1]; i++) {
+      const e = row[i], x0 = Math.max(LEFT, xOf(at + k.start[e], w)), x1 = Math.min(w, xOf(at + k.end[e], w)), site = k.sites[k.site[e]];
+      const wait = site.name === "wait_flag", marked = k === current && k.site[e] === pickedSite || hover && e === hover.entry && k === hover.k && at === hover.at;
       if (x1 - x0 < NARROW && !marked) { if (!wait) narrow.add(colorOf(site), x0, x1); continue; }
       g.globalAlpha = wait ? 0.45 : 1;
       g.fillStyle = colorOf(site);
@@ -126,8 +152,8 @@ function drawTimeline() {
   const y = 20 + D.pipes.length * ROW + 4;
   g.fillStyle = css("text"); g.fillText("critical", 6, y + 9);
   const narrow = new Columns(w);
-  for (let i = firstOfChain(view[0]); i < k.chainKinds.length; i++) {
-    const s = k.chain[3 * i + 1], n = k.chain[3 * i + 2];
+  for (const [k, at] of parts) for (let i = firstOfChain(k, view[0] - at); i < k.chainKinds.length; i++) {
+    const s = at + k.chain[3 * i + 1], n = k.chain[3 * i + 2];
     if (s > view[1]) break;
     const x0 = Math.max(LEFT, xOf(s, w)), x1 = Math.min(w, xOf(s + n, w));
     const color = css(k.chainKinds[i]) || css("issue");
@@ -136,40 +162,40 @@ function drawTimeline() {
     if (x1 - x0 > 64) { g.fillStyle = "#fff"; g.fillText(chainName(k, i), x0 + 4, y + 9); }
   }
   narrow.draw(g, y, 18);
-  if (hoverEntry >= 0 && k.setter[hoverEntry] >= 0) arrow(g, w, k.setter[hoverEntry], hoverEntry);
-  $("range").textContent = `${num(view[0])} to ${num(view[1])} of ${num(k.time)} cycles, ${num(k.site.length)} entries`;
+  if (hover && hover.k.setter[hover.entry] >= 0) arrow(g, w, hover);
+  $("range").textContent = `${num(view[0])} to ${num(view[1])} of ${num(full())} cycles, ` + (inRun ? `${parts.length} launches` : `${num(current.site.length)} entries`);
 }
 function chainName(k, i) { const s = k.chain[3 * i]; return s < 0 ? k.chainKinds[i] : `${k.chainKinds[i]} ${k.sites[s].pipe}`; }
-function firstOfChain(t) {
-  let lo = 0, hi = current.chainKinds.length;
-  while (lo < hi) { const mid = (lo + hi) >> 1; if (current.chain[3 * mid + 1] + current.chain[3 * mid + 2] <= t) lo = mid + 1; else hi = mid; }
+function firstOfChain(k, t) {
+  let lo = 0, hi = k.chainKinds.length;
+  while (lo < hi) { const mid = (lo + hi) >> 1; if (k.chain[3 * mid + 1] + k.chain[3 * mid + 2] <= t) lo = mid + 1; else hi = mid; }
   return lo;
 }
-function arrow(g, w, from, to) {
-  const k = current, at = e => 20 + D.pipes.indexOf(k.sites[k.site[e]].pipe) * ROW + ROW / 2 - 3;
-  const x0 = xOf(k.end[from], w), x1 = xOf(k.end[to], w);
-  g.strokeStyle = css("text"); g.lineWidth = 1.5; g.beginPath(); g.moveTo(x0, at(from)); g.lineTo(x1, at(to)); g.stroke();
-  g.fillStyle = css("text"); g.beginPath(); g.arc(x1, at(to), 3.5, 0, 7); g.fill(); g.lineWidth = 1;
+function arrow(g, w, { k, entry, at }) {
+  const from = k.setter[entry], yOf = e => 20 + D.pipes.indexOf(k.sites[k.site[e]].pipe) * ROW + ROW / 2 - 3;
+  const x0 = xOf(at + k.end[from], w), x1 = xOf(at + k.end[entry], w);
+  g.strokeStyle = css("text"); g.lineWidth = 1.5; g.beginPath(); g.moveTo(x0, yOf(from)); g.lineTo(x1, yOf(entry)); g.stroke();
+  g.fillStyle = css("text"); g.beginPath(); g.arc(x1, yOf(entry), 3.5, 0, 7); g.fill(); g.lineWidth = 1;
 }
+const usedOf = space => inRun ? USED[space] : current.used[space];
 function memoryBands(h) {
-  const spaces = Object.keys(D.spaces).filter(s => current.perSpace[s]);
+  const spaces = Object.keys(D.spaces).filter(usedOf);
   return spaces.map((s, i) => [s, 18 + i * (h - 18) / spaces.length, (h - 18) / spaces.length - 5]);
 }
 function drawMemory() {
-  const [g, w, h] = context("memory"), k = current;
+  const [g, w, h] = context("memory"), parts = shownParts();
   axis(g, w, h);
   for (const [space, y, height] of memoryBands(h)) {
     g.fillStyle = css("text"); g.fillText(space, 6, y + height / 2 - 6);
-    g.fillStyle = css("dim"); g.fillText(size(k.used[space]), 6, y + height / 2 + 7);
+    g.fillStyle = css("dim"); g.fillText(size(usedOf(space)), 6, y + height / 2 + 7);
     g.strokeStyle = css("line"); g.strokeRect(LEFT, y, w - LEFT, height);
-    const last = new Map();
-    for (const i of k.perSpace[space]) {
-      const b = k.buffers[k.lives[i]], s = k.lives[i + 2], e = k.lives[i + 3];
+    for (const [k, at] of parts) for (let last = new Map(), n = 0, of = k.perSpace[space] || []; n < of.length; n++) {
+      const i = of[n], b = k.buffers[k.lives[i]], s = at + k.lives[i + 2], e = at + k.lives[i + 3];
       if (e < view[0] || s > view[1]) continue;
-      const x0 = Math.max(LEFT, xOf(s, w)), x1 = Math.min(w, xOf(e, w)), slot = k.lives[i] * 64 + k.lives[i + 1], at = Math.floor(x0);
-      if (x1 - x0 < 1 && last.get(slot) === at) continue;
-      last.set(slot, at);
-      const scale = height / k.used[space];
+      const x0 = Math.max(LEFT, xOf(s, w)), x1 = Math.min(w, xOf(e, w)), slot = k.lives[i] * 64 + k.lives[i + 1], column = Math.floor(x0);
+      if (x1 - x0 < 1 && last.get(slot) === column) continue;
+      last.set(slot, column);
+      const scale = height / usedOf(space);
       const top = y + (b.address + k.lives[i + 1] * b.bytes) * scale;
       g.fillStyle = PALETTE[k.lives[i] % PALETTE.length]; g.globalAlpha = 0.75;
       g.fillRect(x0, top, Math.max(0.7, x1 - x0 - 0.5), Math.max(1.2, b.bytes * scale - 0.5)); g.globalAlpha = 1;
@@ -199,62 +225,77 @@ function tip(event, parts) {
   t.style.top = (event.clientY + 18 + t.offsetHeight > innerHeight ? event.clientY - t.offsetHeight - 10 : event.clientY + 18) + "px";
 }
 function entryAt(x, y, w) {
-  const k = current, r = Math.floor((y - 20) / ROW);
-  if (r < 0 || r >= D.pipes.length || x < LEFT) return -1;
-  const t = tOf(x, w), slack = (view[1] - view[0]) / (w - LEFT) * 2, row = k.rows[r], i = firstEndingAfter(k, row, t - slack);
-  return i < row.length && k.start[row[i]] <= t + slack ? row[i] : -1;
+  const r = Math.floor((y - 20) / ROW);
+  if (r < 0 || r >= D.pipes.length || x < LEFT) return null;
+  const slack = (view[1] - view[0]) / (w - LEFT) * 2;
+  for (const [k, at] of shownParts()) {
+    const t = tOf(x, w) - at, row = k.rows[r], i = firstEndingAfter(k, row, t - slack);
+    if (i < row.length && k.start[row[i]] <= t + slack) return { k, at, entry: row[i] };
+  }
+  return null;
 }
 function chainAt(x, y, w) {
-  if (y < 20 + D.pipes.length * ROW) return -1;
-  const t = tOf(x, w);
-  const i = firstOfChain(t);
-  return i < current.chainKinds.length && current.chain[3 * i + 1] <= t ? i : -1;
+  if (y < 20 + D.pipes.length * ROW) return null;
+  for (const [k, at] of shownParts()) {
+    const t = tOf(x, w) - at, i = firstOfChain(k, t);
+    if (i < k.chainKinds.length && k.chain[3 * i + 1] <= t) return { k, part: i };
+  }
+  return null;
 }
-function zoomable(id, hover, click) {
+function zoomable(id, point, click) {
   const c = $(id); let drag = null, moved = false;
   c.addEventListener("wheel", e => {
     e.preventDefault();
     const w = c.clientWidth, t = tOf(Math.max(LEFT, e.offsetX), w);
     if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) return pan((e.deltaX || e.deltaY) / (w - LEFT) * (view[1] - view[0]));
     const f = Math.exp(Math.max(-1, Math.min(1, e.deltaY / 300)));
-    const span = Math.min(Math.max(8, (view[1] - view[0]) * f), current.time);
+    const span = Math.min(Math.max(8, (view[1] - view[0]) * f), full());
     const left = t - (t - view[0]) * span / (view[1] - view[0]);
     setView(left, left + span);
   }, { passive: false });
   c.addEventListener("pointerdown", e => { drag = [e.offsetX, view[0], view[1]]; moved = false; c.setPointerCapture(e.pointerId); });
   c.addEventListener("pointermove", e => {
     if (drag) { const d = (e.offsetX - drag[0]) / (c.clientWidth - LEFT) * (drag[2] - drag[1]); if (Math.abs(e.offsetX - drag[0]) > 3) moved = true; setView(drag[1] - d, drag[2] - d); return; }
-    hover(e, c.clientWidth);
+    point(e, c.clientWidth);
   });
   c.addEventListener("pointerup", e => { if (drag && !moved && click) click(e, c.clientWidth); drag = null; });
-  c.addEventListener("pointerleave", () => { tip(); hoverEntry = -1; draw(); });
+  c.addEventListener("pointerleave", () => { tip(); hover = null; draw(); });
 }
-function setView(a, b) { const span = b - a; a = Math.max(0, Math.min(a, current.time - span)); view = [a, Math.min(current.time, a + span)]; draw(); }
+function setView(a, b) { const span = b - a; a = Math.max(0, Math.min(a, full() - span)); view = [a, Math.min(full(), a + span)]; draw(); }
 function pan(d) { setView(view[0] + d, view[1] + d); }
 zoomable("timeline", (e, w) => {
-  const k = current, i = entryAt(e.offsetX, e.offsetY, w), c = i < 0 ? chainAt(e.offsetX, e.offsetY, w) : -1;
-  hoverEntry = i; draw();
-  if (c >= 0) {
-    const s = k.chain[3 * c];
-    return tip(e, [["b", `critical: ${chainName(k, c)}, ${num(k.chain[3 * c + 2])} cycles`], ["code", s < 0 ? "scalar unit" : k.sites[s].text]]);
+  const found = entryAt(e.offsetX, e.offsetY, w), path = found ? null : chainAt(e.offsetX, e.offsetY, w);
+  hover = found; draw();
+  if (path) {
+    const { k, part } = path, s = k.chain[3 * part];
+    return tip(e, [["b", `critical: ${chainName(k, part)}, ${num(k.chain[3 * part + 2])} cycles`], ["code", s < 0 ? "scalar unit" : k.sites[s].text]]);
   }
-  if (i < 0) return tip();
-  const s = k.sites[k.site[i]], set = k.setter[i];
-  const parts = [["b", `${s.pipe}: ${num(k.start[i])} to ${num(k.end[i])}, ${num(k.end[i] - k.start[i])} cycles`], ["code", s.text]];
+  if (!found) return tip();
+  const { k, at, entry: i } = found, s = k.sites[k.site[i]], set = k.setter[i];
+  const parts = [["b", `${s.pipe}: ${num(at + k.start[i])} to ${num(at + k.end[i])}, ${num(k.end[i] - k.start[i])} cycles`], ["code", s.text]];
+  if (inRun) parts.push(["span", k.name]);
   if (s.loc) parts.push(["span", "graph ops: " + nodesOf(s.loc).join(", ")]);
   parts.push(["span", `all ${num(s.count)} executions: ${num(s.busy)} busy, ${num(Object.values(s.critical).reduce((a, b) => a + b, 0))} on the critical path`]);
-  if (set >= 0) parts.push(["span", `set by ${k.sites[k.site[set]].pipe} at ${num(k.end[set])}`]);
+  if (set >= 0) parts.push(["span", `set by ${k.sites[k.site[set]].pipe} at ${num(at + k.end[set])}`]);
   tip(e, parts);
-}, (e, w) => { const i = entryAt(e.offsetX, e.offsetY, w); if (i >= 0) pickSite(current.site[i]); });
+}, (e, w) => {
+  const found = entryAt(e.offsetX, e.offsetY, w);
+  if (!found) return;
+  if (found.k !== current) choose(D.kernels.indexOf(found.k), true, view);
+  pickSite(found.k.site[found.entry]);
+});
 zoomable("memory", (e, w) => {
-  const k = current, t = tOf(e.offsetX, w);
   for (const [space, y, height] of memoryBands($("memory").height0)) {
     if (e.offsetY < y || e.offsetY > y + height) continue;
-    const at = (e.offsetY - y) / height * k.used[space];
-    const i = k.perSpace[space].find(i => { const b = k.buffers[k.lives[i]], a = b.address + k.lives[i + 1] * b.bytes; return k.lives[i + 2] <= t && t <= k.lives[i + 3] && a <= at && at <= a + Math.max(b.bytes, k.used[space] / height * 2); });
-    if (i === undefined) return tip(e, [["b", `${space} byte ${num(at)}`], ["span", `${size(k.used[space])} of ${size(D.spaces[space])} used, ${pct(k.used[space] / D.spaces[space])}`]]);
-    const b = k.buffers[k.lives[i]];
-    return tip(e, [["b", `${space}: slot ${k.lives[i + 1]} of ${b.slots}, ${num(b.bytes)} bytes at ${num(b.address + k.lives[i + 1] * b.bytes)}`], ["span", `in use from ${num(k.lives[i + 2])} to ${num(k.lives[i + 3])}`]]);
+    const used = usedOf(space), byte = (e.offsetY - y) / height * used;
+    for (const [k, at] of shownParts()) {
+      const t = tOf(e.offsetX, w) - at;
+      const i = (k.perSpace[space] || []).find(i => { const b = k.buffers[k.lives[i]], a = b.address + k.lives[i + 1] * b.bytes; return k.lives[i + 2] <= t && t <= k.lives[i + 3] && a <= byte && byte <= a + Math.max(b.bytes, used / height * 2); });
+      if (i === undefined) continue;
+      const b = k.buffers[k.lives[i]];
+      return tip(e, [["b", `${space}: slot ${k.lives[i + 1]} of ${b.slots}, ${num(b.bytes)} bytes at ${num(b.address + k.lives[i + 1] * b.bytes)}`], ["span", `in use from ${num(at + k.lives[i + 2])} to ${num(at + k.lives[i + 3])}${inRun ? " by " + k.name : ""}`]]);
+    }
+    return tip(e, [["b", `${space} byte ${num(byte)}`], ["span", `${size(used)} of ${size(D.spaces[space])} used, ${pct(used / D.spaces[space])}`]]);
   }
   tip();
 });
@@ -264,8 +305,17 @@ $("network").addEventListener("pointermove", e => {
 });
 $("network").addEventListener("pointerleave", () => tip());
 const launchAt = e => { const t = e.offsetX / $("network").clientWidth * R.cycles; return D.launches.find(l => l[1] <= t && t < l[1] + l[2]); };
-$("network").addEventListener("click", e => { const l = launchAt(e); if (l) choose(l[0]); });
-$("whole").onclick = () => setView(0, current.time);
+$("network").addEventListener("click", e => { const l = launchAt(e); if (l) choose(l[0], false, inRun && around(l)); });
+$("whole").onclick = () => setView(0, full());
+// A launch, and a little of those beside it.
+const around = l => [Math.max(0, l[1] - l[2] / 8), Math.min(R.cycles, l[1] + l[2] * 9 / 8)];
+const firstOf = i => D.launches.find(l => l[0] === i);
+function showRun(on) {
+  inRun = $("inrun").checked = on;
+  $("whole").textContent = on ? "Whole run" : "Whole kernel";
+  choose(D.kernels.indexOf(current), true);
+}
+$("inrun").onchange = () => showRun($("inrun").checked);
 
 // ---- tables and bars -----------------------------------------------------------------------------------------------
 function table(place, columns, rows, onclick, isOn) {
@@ -455,9 +505,9 @@ function pickSite(number) {
 }
 
 // ---- start ---------------------------------------------------------------------------------------------------------
-function choose(i, quiet) {
-  current = D.kernels[i]; pickedSite = -1; hoverEntry = -1; $("kernel").value = i;
-  view = [0, Math.max(1, current.time)];
+function choose(i, quiet, range) {
+  current = D.kernels[i]; pickedSite = -1; hover = null; $("kernel").value = i;
+  view = range || (inRun ? around(firstOf(i)) : [0, Math.max(1, current.time)]);
   key("timekey", new Map(current.sites.filter(s => s.count && s.pipe !== "S").map(s => [s.name, colorOf(s)])), "instructions");
   key("pathkey", [...new Set(current.chainKinds)].map(c => [c, css(c) || css("issue")]), "critical path");
   drawTimeline(); drawMemory(); drawNetwork(); drawBars(); if (R.waterfall) drawWaterfall(); drawKernels(); drawSites(); drawRoof();
@@ -467,5 +517,7 @@ D.kernels.forEach((k, i) => { const o = make("option", `${k.name}: ${num(k.one)}
 $("kernel").onchange = e => choose(+e.target.value);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { theme.clear(); choose(D.kernels.indexOf(current), true); });
 addEventListener("resize", () => { drawTimeline(); drawMemory(); drawNetwork(); drawRoof(); panes.forEach(p => p.render()); });
+$("inrun").parentElement.hidden = D.launches.length < 2;
 if (D.kernels.length) choose(D.kernels.indexOf([...D.kernels].sort((a, b) => b.cycles - a.cycles)[0]));
+if (D.launches.length > 1) { showRun(true); setView(0, R.cycles); }
 document.body.dataset.ready = "true";

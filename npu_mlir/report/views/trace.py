@@ -42,8 +42,10 @@ def write_trace(module: ModuleOp, result: SimulationResult, path: str) -> None:
         if key not in parts:
             parts[key] = list(_kernel(kernels[launch.kernel], stats.variants[launch.variant]))
         events.append(_launch(launch))
+        # Its time begins behind the fixed cost of a launch; sections have none.
+        begin = launch.start + _fixed_cost(stats.variants[launch.variant])
         for event in parts[key]:
-            moved = {**event, "ts": event["ts"] + launch.start}
+            moved = {**event, "ts": event["ts"] + begin}
             if "id" in event:
                 moved["id"] += flows
             events.append(moved)
@@ -91,6 +93,11 @@ def _launch(launch: Launch) -> Event:
         "dur": launch.cycles,
         "args": {"graph ops": shown(launch.loc)},
     }
+
+
+def _fixed_cost(stats: KernelStats) -> int:
+    pipes = stats.attribution.pipes if stats.attribution is not None else {}
+    return pipes["S"].launch if "S" in pipes else 0
 
 
 def _prefetch(run: PrefetchRun) -> Event:

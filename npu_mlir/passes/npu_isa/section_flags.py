@@ -324,13 +324,14 @@ def write_handovers(kernel: tile.KernelOp, target: Target) -> None:
 
 
 def _store_before(op: Operation) -> str:
-    """The pipe of the store that an op stands behind."""
+    """The pipe of the store that an op stands behind, which may be in a loop of its own."""
     around: Operation | None = op
     while around is not None and not isinstance(around, tile.KernelOp):
         before = around.prev_op
         while before is not None:
-            if isinstance(before, npu_isa.GmStore):
-                return before.PIPE
+            stores = [op for op in before.walk() if isinstance(op, npu_isa.GmStore)]
+            if stores:
+                return stores[-1].PIPE
             before = before.prev_op
         around = around.parent_op()
     raise UserError("nothing is stored before this", loc=op)
